@@ -5,8 +5,10 @@ hunt Hypothesis chooses the steps, and shrinks a failure; each example prefers h
 (`preferences.py`).
 
 **A play** (`play.py`) is a sequence of steps with one sandbox and one merchant. Before a step its troubles are armed as
-faults, after it they are removed; what is due is delivered, and the rules are checked. At the end all faults are
-removed, time passes until nothing more happens, and the rules of the end are checked.
+faults, after it they are removed; what is due is delivered, and the rules are checked (`judging.py`). At the end all
+faults are removed, time passes until nothing more happens (`settling.py`), and the rules of the end are checked
+(`in_the_end.py`). What comes in between, while the merchant's code runs, is in `meanwhile.py`; a broken rule becomes a
+report in `reporting.py`.
 
 ```
    MerchantMachine            catalogue, then hunt: chooses steps and troubles, shortens a failure

@@ -7,23 +7,22 @@ lets everything settle, and checks the rules that hold then. A command that has 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
-from functools import cache, partial
-from typing import Any, Final, Self, assert_never
+from functools import cache
+from typing import Any, Final, Self
 
 from paydouble.api.handlers.pay_ins import play_scenario
 from paydouble.api.schemas import STAND_IN_CUSTOMER, DepositRequest
 from paydouble.config import LARGEST_PAGE, Settings, load_settings
 from paydouble.core.durations import UNITS_MS, parse_duration
-from paydouble.core.errors import ApiError, IllegalTransition, UsageError
+from paydouble.core.errors import UsageError
 from paydouble.core.money import parse_amount
 from paydouble.inprocess import Webhook
 from paydouble.payments.lifecycle import UNSUCCESSFUL
-from paydouble.payments.resources import Dispute, PayIn, Refund
-from paydouble.runfile.recorded import Taped, taped
+from paydouble.payments.resources import PayIn
+from paydouble.runfile.recorded import Taped
 from paydouble.sandbox import Sandbox
 from paydouble.sandbox.recording import Remark
 from paydouble.stateful import expected, rules
@@ -34,7 +33,7 @@ from paydouble.stateful.debts import Debts, Ways
 from paydouble.stateful.disturbance import Disturbance, Limit
 from paydouble.stateful.driver import Driver, MakeMerchant, PlannedInterruption
 from paydouble.stateful.expected import ELSEWHERE, ExpectedState, Order
-from paydouble.stateful.findings import Finding, Rule, by_cause
+from paydouble.stateful.findings import Rule
 from paydouble.stateful.held_to import Shows, checked, while_disputed
 from paydouble.stateful.in_the_end import InTheEnd
 from paydouble.stateful.interruptions import (
@@ -51,13 +50,12 @@ from paydouble.stateful.interruptions import (
     checked_point,
     told_at,
 )
+from paydouble.stateful.judging import Judge
 from paydouble.stateful.left_to_jobs import LeftToJobs
+from paydouble.stateful.meanwhile import UNTIL_PAID_MS, Meanwhile
 from paydouble.stateful.policies import (
-    ACCEPTED_REFUND,
     AFTER_A_LIMIT,
-    DISPUTED_REFUND,
     INDEPENDENT,
-    RECEIVED_PAYMENT,
     REFUND_LIMIT,
 )
 from paydouble.stateful.prices import other_than, price_for
@@ -68,10 +66,13 @@ from paydouble.stateful.provider import (
     PAYER_ACTS,
     PROVIDER_ACTS,
     ProviderAct,
+    carried_out,
 )
+from paydouble.stateful.reporting import Reporter
 from paydouble.stateful.requested_refunds import RequestedRefund, RequestedRefunds
 from paydouble.stateful.service import Points
-from paydouble.stateful.story import Story, names_in, what_was_sent
+from paydouble.stateful.settling import Settling
+from paydouble.stateful.story import Story
 from paydouble.stateful.trials import Trials
 from paydouble.stateful.troubles import (
     CANCELLATION_TROUBLES,
@@ -96,22 +97,12 @@ from paydouble.stateful.troubles import (
     next_requests,
     parsed_faults,
 )
-from paydouble.stateful.verdicts import DatabaseDown, MerchantBug, ProcessKilled
+from paydouble.stateful.verdicts import MerchantBug
 
-# At the end background jobs run each hour. Whatever is due after days comes when they have had their turns: a request
-# whose outcome is unknown has to be repeated while its key is valid.
-_ROUNDS: Final = 8
-_ROUNDS_OF_HOURS: Final = 2
-_FIRST_PAUSES: Final = (UNITS_MS["m"], 10 * UNITS_MS["m"])
 _A_SECOND: Final = 1000
 _MOMENT_MS: Final = 100
 _HOUR: Final = UNITS_MS["h"]
 _DAY: Final = UNITS_MS["d"]
-_MOST_TIMERS: Final = 10_000
-_MOST_PAY_INS: Final = 20
-_TIMERS_AT_ONCE: Final = 25
-# More orders than a play otherwise has.
-_CROWD: Final = 4
 _MOST_JOBS: Final = 1000
 
 
@@ -144,12 +135,9 @@ class Play:
             self._shows = checked(shows)
         except ValueError as error:
             raise UsageError(str(error), member="shows") from None
-        self._name = getattr(merchant, "__name__", "make_merchant")
         self._driver = Driver(merchant, settings, seed, self.orders, patience_seconds)
         self._driver.findings.policy = POLICY_OF_DIALECT.get(dialect)
         self._driver.findings.steps = self.story.sentences
-        self._driver.on_received = self._check_webhook
-        self._driver.is_behind = self._is_behind
         self._add_findings = self._driver.add_findings
         self._double = self._driver.double
         self._box = self._double.sandbox
@@ -160,23 +148,28 @@ class Play:
         ways = Ways(alone, alike, self._driver.lives_through_days, self._driver.merchant.reconciles)
         self._debts = Debts(self._box, self.orders, self._left, ways)
         self._refunds = RequestedRefunds(self._box, self._acknowledged, self._debts)
+        self._judge = Judge(self._driver, self._acknowledged, self._debts, self.orders)
+        self._driver.on_received = self._judge.judge_webhook
+        self._driver.is_behind = self._judge.is_behind
         self.noted = Trials(self._box, self.orders, dialect)
         """What has acted so far, and how often its faults fired."""
+        self._meanwhile = Meanwhile(self._driver, self._debts, self.noted, self._cancel, self._place_order)
+        self._reporter = Reporter(
+            self._driver, self.story, self.orders, self._shows, getattr(merchant, "__name__", "make_merchant")
+        )
         self.reported: MerchantBug | None = None
         """What the play was ended with, once a rule was broken."""
         self.reached = Points()
         """How many points the merchant's code passed in the latest click or refund."""
-        self._seen = 0
         self._ended = self._collecting = False
         self._job_failed_at: int | None = None
         """When background jobs last met a failure; None as long as they have not."""
-        self._left_to_jobs = False
-        """Whether work on a webhook was cut short. A merchant that has stored it may leave the rest to its jobs."""
         self._jobs_wait = False
         """Whether no job runs just because a request was left to it."""
         self._lasting: list[dict[str, Any]] = []
         """The faults that are not removed in the end."""
         self._in_the_end = InTheEnd(self._driver, self._acknowledged, self.orders)
+        self._settling = Settling(self._driver, self.orders, self._tick)
         self._orders_named: dict[str, str] = {}
         """By the external identifier of a deposit, the order's id, once it is known."""
 
@@ -237,16 +230,6 @@ class Play:
         with self._driver.looking():
             found = list(rules.shown.of_effects(self._driver.shown, target, state, ships=ships))
         return not found
-
-    def _is_behind(self, order: Order) -> bool:
-        state = expected.expected_state(self._box, order)
-        if not self._acknowledged.has_taken_over(state.resources):
-            return False
-        differences = ["it shows nothing"]
-        with self._driver.looking():
-            looked_at = replace(order, status=self._driver.shown.order_status(order.id))
-            differences = list(rules.shown.of_effects(self._driver.shown, looked_at, state))
-        return bool(differences)
 
     @property
     def answers(self) -> Sequence[tuple[str, int | None, int]]:
@@ -404,7 +387,7 @@ class Play:
             self._take_a_moment()
             points, acts = self._driver.service.points, self._driver.service.acts
             was_cancelled, cancellations = target.was_cancelled_paid, target.cancellations
-            self._interrupt("meanwhile", meanwhile, at, target, self._cancel_it)
+            self._meanwhile.interrupt("meanwhile", meanwhile, at, target, self._meanwhile.cancel)
             self._cancel(target)
             if meanwhile in LOSES_NOTES and self._driver.service.acts > acts:
                 # Nobody told the customer that it is cancelled.
@@ -474,9 +457,9 @@ class Play:
                 self._acknowledged.begin_jobs()
                 self._tick()
             self._disarm(armed)
-            self._left_to_jobs = False
-            self._check_view()
-            self._check_acknowledged(jobs_ran=True, asked_in_vain=len(self._driver.service.lost) > lost)
+            self._judge.left_to_jobs = False
+            self._judge.judge_view()
+            self._judge.judge_acknowledged(jobs_ran=True, asked_in_vain=len(self._driver.service.lost) > lost)
 
     def outage(self, time: str) -> None:
         """The merchant's receiver cannot be reached for a time."""
@@ -594,17 +577,17 @@ class Play:
         kind = KINDS[what]
         with self._step(words, f"play.interrupt_webhook({what!r}{_options(at=at)})"):
             state = self.noted.state()
-            self._left_to_jobs = True
-            carry_out = self._carrying_out(kind.act, self._click_again)
+            self._judge.left_to_jobs = True
+            carry_out = self._meanwhile.carrying_out(kind.act, self._meanwhile.click_again)
 
             def do_to_its_order(webhook: Webhook) -> object:
-                return carry_out and carry_out(self._order_of(webhook))
+                return carry_out and carry_out(self._judge.order_of(webhook))
 
             deliver = {
                 Act.AGAIN: self._driver.deliver_again,
                 Act.ANOTHER: self._driver.deliver_another,
                 # The sandbox waits for the answer to one webhook of an object before it sends the next.
-                Act.EVENTS: lambda webhook: self._driver.deliver_later(webhook, _UNTIL_PAID_MS),
+                Act.EVENTS: lambda webhook: self._driver.deliver_later(webhook, UNTIL_PAID_MS),
             }.get(kind.act)
             act = deliver or (carry_out and do_to_its_order)
             self._driver.interruption = PlannedInterruption(
@@ -619,9 +602,9 @@ class Play:
             undisturbed, start = [each for each in self.orders if not each.disturbed], self._box.journal.requests.total
             for each in undisturbed:
                 each.disturbed = True
-            self._left_to_jobs = True
+            self._judge.left_to_jobs = True
             service = self._driver.service
-            self._interrupt("interrupted job", what, at, order, self._click_again)
+            self._meanwhile.interrupt("interrupted job", what, at, order, self._meanwhile.click_again)
             points = service.points
             self._tick()
             service.interruptions.clear()
@@ -700,8 +683,9 @@ class Play:
         """Remove all faults, let everything settle, and check the rules that hold at the end."""
         self._ended = True
         asked_before = self._box.journal.requests.total
-        with self._checked():
-            times = self._settle() + self._wait_for_refunds()
+        self._end_disturbances()
+        times = self._settling.settle()
+        self._judge_step()
         self._add_findings(self._driver.never_reached())
         asked = self._box.journal.requests.total > asked_before
         known: list[tuple[Order, str, ExpectedState]] = []
@@ -712,71 +696,16 @@ class Play:
         if self._driver.merchant.retries_by_itself:
             self._add_findings(rules.kept_money.of_kept_money(known))
         if not self._debts.reads_disturbed:  # which an earlier order may not have met
-            self._add_findings(self._left.at_end(self._box, self._readable()))
+            self._add_findings(self._left.at_end(self._box, self._judge.readable()))
         self._report()
 
-    def _settle(self) -> int:
-        """Let everything settle; returns how often the jobs have run."""
+    def _end_disturbances(self) -> None:
         self.noted.end()
         self._box.reset(frozenset({"faults"}))
         self._arm_documents(self._lasting)
         self._driver.interruption = self._driver.ahead = None
         self._driver.down = False
         self._driver.service.interruptions.clear()
-        return self._let_jobs_end()
-
-    def _wait_for_refunds(self) -> int:
-        """Let a day pass while a refund stays refused, or is not made; returns how often the jobs have run.
-
-        The merchant may wait so long before it repeats one that has failed or was refused, and refuse others until
-        then.
-        """
-        times, until = 0, self._box.now + _DAY + _HOUR
-        while self._box.now < until and not self._runs_away() and self._lacks_refunds():
-            self._tick()
-            self._until_idle(self._box.now + _HOUR)
-            times += 1
-        return times + self._let_jobs_end() if times else 0
-
-    def _lacks_refunds(self) -> bool:
-        states = ((order, expected.expected_state(self._box, order)) for order in self.orders)
-        return any(
-            [
-                *rules.refusals.of_refusals(order, state),
-                *rules.at_the_end.of_refunds_due(self._box, order, order.status, state),
-            ]
-            for order, state in states
-        )
-
-    def _let_jobs_end(self) -> int:
-        """Let jobs run until nothing changes; returns how often they have run."""
-        # Jobs that run each minute repeat a lost request long before an order's hold is over.
-        for pause in _FIRST_PAUSES:
-            self._tick()
-            self._until_idle(self._box.now + pause)
-        times = len(_FIRST_PAUSES)
-        for round_number in range(_ROUNDS):
-            before = self._progress()
-            self._tick()
-            self._until_idle(self._box.now + _HOUR)
-            if round_number >= _ROUNDS_OF_HOURS:
-                self._until_idle()
-            times += 1
-            is_over = round_number and self._box.idle and before == self._progress()
-            if is_over or self._runs_away() or round_number + 1 == _ROUNDS:
-                self._tick()
-                times += 1
-                # What this run has learned may be worked on in the next one.
-                if self._runs_away() or before == self._progress():
-                    break
-        return times
-
-    def _progress(self) -> object:
-        """Return what changes as long as a play is not over: what the merchant shows, and the events."""
-        balances: list[Decimal | None] = []
-        with self._driver.looking():
-            balances += [self._driver.shown.balance(order.id) for order in self.orders]
-        return self._driver.statuses(), balances, self._box.journal.events.total
 
     # Inside
 
@@ -810,7 +739,7 @@ class Play:
         state = self.noted.state()
         waiting = iter(orders)
         for first in waiting:
-            words = self._acted(act, first)
+            words = carried_out(act, self._box, first)
             if words is None:
                 continue
             self.noted.note(table, what, state)
@@ -818,14 +747,8 @@ class Play:
             with self._step(f"{whose}: {words}", call):
                 self._let_act_be_told(what, first)
                 for each in waiting:
-                    if self._acted(act, each) is not None:
+                    if carried_out(act, self._box, each) is not None:
                         self._let_act_be_told(what, each)
-
-    def _acted(self, act: ProviderAct, target: Order) -> str | None:
-        try:
-            return act(self._box, target, expected.expected_state(self._box, target))
-        except (ApiError, IllegalTransition, UsageError):
-            return None
 
     def _let_act_be_told(self, what: str, target: Order) -> None:
         target.late_money_is_news |= what == "late money"
@@ -881,141 +804,30 @@ class Play:
         """Return whether this comes only while a secret is rotated, which the merchant has not said to support."""
         return name in OF_ROTATION and not self._driver.merchant.rotates_secrets
 
-    def _until_idle(self, to: int | None = None) -> None:
-        # A merchant that answers each event with another deposit never comes to rest; the ledger shows it early.
-        for _ in range(_MOST_TIMERS // _TIMERS_AT_ONCE):
-            if self._double.advance(to=to, limit=_TIMERS_AT_ONCE) < _TIMERS_AT_ONCE:
-                return
-            self._add_findings(rules.ledger.of_ledger(self._box, self.orders))
-            if self._runs_away():
-                return
-
-    def _runs_away(self) -> bool:
-        return self.failed and self._box.ledger.count(PayIn) > _MOST_PAY_INS
-
     @contextmanager
     def _step(
         self, sentence: str, call: str, faults: Sequence[dict[str, Any]] = (), *, in_scenario: bool = True
     ) -> Iterator[None]:
         self.story.add(sentence, call, faults, in_scenario=in_scenario)
         self._box.recording.add(Remark(sentence))
-        with self._checked():
-            yield
-
-    @contextmanager
-    def _checked(self) -> Iterator[None]:
         yield
+        self._judge_step()
+
+    def _judge_step(self) -> None:
         self._double.deliver()
-        self._add_findings(rules.requests.of_requests(self._box, self._seen))
-        self._add_findings(rules.requests.of_repeated_refusals(self._box, self.orders, self._seen))
-        self._add_findings(
-            rules.requests.of_endless_refusals(self._box, self.orders, self._driver.service.lost, self._seen)
-        )
-        self._add_findings(rules.requests.of_declined_orders(self._box, self.orders, self._seen))
-        self._add_findings(rules.refund_requests.of_refund_targets(self._box, self.orders, self._seen))
-        self._add_findings(rules.refund_requests.of_excessive_refunds(self._box, self.orders, self._seen))
-        self._add_findings(rules.ledger.of_ledger(self._box, self.orders))
-        for order in rules.answers.with_refused_refunds(self._box, self.orders, self._seen):
-            order.refund_was_refused = True
-        for order in rules.answers.refused_for_no_reason(self._box, self.orders, self._seen):
-            order.was_wronged = True
-        self._seen = self._box.journal.requests.total
-        self._check_view()
+        self._judge.judge_step()
         self._report()
-
-    def _check_view(self, orders: Sequence[Order] | None = None) -> None:
-        looked_at = self.orders if orders is None else orders
-        with self._driver.looking():
-            for order in looked_at:
-                status = self._driver.shown.order_status(order.id)
-                found = expected.expected_state(self._box, order)
-                self._add_findings(rules.shown.of_view(self._driver.shown, order, status, found))
-                accepted = rules.shown.of_accepted_refund(self._box, order, status, found)
-                self._add_findings(accepted, ACCEPTED_REFUND)
-                if self._acknowledged.has_taken_over(found.pay_ins):
-                    given_up = rules.shown.of_received_payment(order, status, found, self._box.now)
-                    self._add_findings(given_up, RECEIVED_PAYMENT)
-                expected.look(order, status, found, self._box.now)
-                order.shipped = self._driver.shown.shipments(order.id) or 0
-                if self._acknowledged.has_taken_over(found.disputes):
-                    self._add_findings(rules.shown.of_disputed_goods(order, found))
-                self._add_findings(rules.shown.of_sent_goods(order, found, self._box.now))
-                order.was_shipped |= order.shipped > 0
-                if order.is_held_to("goods held back") and not order.was_shipped:
-                    order.known_disputes = self._acknowledged.known_open_disputes(order, found)
-                order.was_given_back = expected.is_given_back(found) and (
-                    not order.refunded_elsewhere or self._acknowledged.knows_refunds(order, found)
-                )
-                order.was_charged_back = expected.is_charged_back(found) and self._acknowledged.knows_disputes(found)
-            self._add_findings(rules.shown.of_own_rules(self._driver.shown))
-
-    def _check_webhook(self, webhook: Webhook, answer: int, outermost: bool) -> None:  # noqa: FBT001 - the driver's call
-        order = self._order_of(webhook)
-        # Of a crowd the others are looked at after the step; each webhook would ask for all of them otherwise.
-        self._check_view([order] if order is not None and len(self.orders) > _CROWD else None)
-        if order is None or not 200 <= answer < 300:  # noqa: PLR2004 - HTTP
-            return
-        self._acknowledged.note(order, webhook.delivery.event, answer)
-        expected.note_received(order, expected.expected_state(self._box, order))
-        if outermost and not self._left_to_jobs:
-            self._check_acknowledged(jobs_ran=False)
-
-    def _check_acknowledged(self, *, jobs_ran: bool, asked_in_vain: bool = False) -> None:
-        # One that wanted to ask the service before it acted could not, while reads were disturbed.
-        if not self._debts.reads_disturbed:
-            with self._driver.looking():
-                merchant = self._driver.shown
-                found = self._acknowledged.findings(
-                    merchant, self._readable(), jobs_ran=jobs_ran, asked_in_vain=asked_in_vain
-                )
-                self._add_findings(found)
-
-    def _readable(self) -> list[Order]:
-        return [order for order in self.orders if not order.is_unreadable]
 
     def _report(self) -> None:
         if self._driver.findings and not self._collecting:
-            sent = what_was_sent(self._box, self._driver.acts, self._others_than_told())
+            sent = self._reporter.sent()
             self._collect_consequences()
-            first, *others = by_cause(self._driver.findings)
-            self.story.shows = self._shows if self._depends_on_what_it_shows(first.rule) else ""
-            text = self.story.report(first.text, [each.text for each in others], self._name, self._box, sent)
-            self.reported = bug = MerchantBug(first.text, text, first.rule, self.story.calls, self.story.dialect)
-            bug.others = tuple(others)
-            bug.taped = self.taped(first)
-            raise bug
+            self.reported = self._reporter.bug(sent)
+            raise self.reported
 
-    def _depends_on_what_it_shows(self, rule: Rule) -> bool:
-        is_of_disputes = bool(while_disputed(self._shows) and self._box.ledger.count(Dispute))
-        return rule == Rule.LOST or (rule in {Rule.END, Rule.VIEW} and is_of_disputes)
-
-    def _others_than_told(self) -> frozenset[str]:
-        """Return the names of the orders that the first finding is not about, and of their objects."""
-        names = names_in(by_cause(self._driver.findings)[0].text)
-        told = [order for order in self.orders if order.id in names]
-        if not told:
-            return frozenset()
-        ids = {each.id for kind in (PayIn, Refund, Dispute) for each in self._box.ledger.newest_first(kind)}
-        numbers = {each.external_identifier for each in self._box.ledger.newest_first(PayIn)}
-        own = {each.id for order in told for each in expected.expected_state(self._box, order).resources}
-        own |= {number for number in numbers if any(order.owns(number) for order in told)}
-        return frozenset({*ids, *numbers, *(order.id for order in self.orders)} - own - {order.id for order in told})
-
-    def taped(self, finding: Finding | None = None) -> Taped | None:
-        """Return the recording of the play so far, with a finding as its verdict; None when it is too long to keep."""
-        with suppress(UsageError):
-            found = taped(self._box, self._double.pipeline)
-            if finding is not None:
-                found.end.update({"verdict": f"{finding.text}.", "rule": finding.rule.name})
-            found.header["play"] = {
-                "merchant": self._name,
-                "seed": self.story.seed,
-                "dialect": self.story.dialect,
-                "shows": self._shows if isinstance(self._shows, str) else dict(self._shows),
-                "calls": list(self.story.calls),
-            }
-            return found
-        return None
+    def taped(self) -> Taped | None:
+        """Return the recording of the play so far; None when it is too long to keep."""
+        return self._reporter.taped()
 
     def _collect_consequences(self) -> None:
         # What follows from a broken rule may show at the end only, and explain more than what was noticed first.
@@ -1054,7 +866,7 @@ class Play:
             if first:
                 self.story.faults += documents_of(_FIRST)
                 self.story.scenario_faults += documents_of(_FIRST)
-            self._interrupt("meanwhile", meanwhile, at, target, lambda _: self._driver.call("pay", target.id))
+            self._meanwhile.interrupt("meanwhile", meanwhile, at, target, lambda _: self._driver.call("pay", target.id))
             start = self._box.journal.requests.total
             declined = self._create_deposit(
                 how,
@@ -1169,23 +981,10 @@ class Play:
             is_disturbed = self._debts.reads_disturbed or self._driver.service.acts > acts
             return is_disturbed or self._driver.failures > failures
 
-        with self._disputes_known(), self._acknowledged.jobs(were_cut_short):
+        with self._judge.disputes_known(), self._acknowledged.jobs(were_cut_short):
             self._driver.call("tick", limit=limit)
         if self._driver.failures > failures:
             self._job_failed_at = self._box.now
-
-    @contextmanager
-    def _disputes_known(self) -> Iterator[None]:
-        """Check that a call asks for no refund of money that is disputed, as far as the merchant knows before."""
-        start, known = self._box.journal.requests.total, []
-        for order in self.orders if self._box.ledger.count(Dispute) else ():
-            state = expected.expected_state(self._box, order)
-            held = expected.taken_by_disputes(state)
-            if held and self._acknowledged.knows_disputes(state):
-                known.append(rules.refund_requests.Disputed(order, expected.refundable(state), held))
-        yield
-        if known:
-            self._add_findings(rules.refund_requests.of_disputed_refunds(self._box, known, start), DISPUTED_REFUND)
 
     @staticmethod
     def _next_refund(target: Order, amount: int) -> str:
@@ -1214,7 +1013,7 @@ class Play:
                 if self._driver.was_taken:
                     target.refund_ids_taken.add(other)
 
-            self._interrupt("meanwhile", meanwhile, at, target, request_meanwhile)
+            self._meanwhile.interrupt("meanwhile", meanwhile, at, target, request_meanwhile)
             interrupted, points = bool(self._driver.service.interruptions), self._driver.service.points
             self._call_refund(asked, disturbed, limit)
             if not self._asks_for_refund(start):
@@ -1234,7 +1033,7 @@ class Play:
     def _call_refund(self, asked: RequestedRefund, disturbed: Disturbance, limit: Limit | None = None) -> None:
         """Call the merchant for a refund, and judge whether it takes it."""
         order, start = asked.order, self._box.journal.requests.total
-        with self._disputes_known():
+        with self._judge.disputes_known():
             self._driver.call("refund", order.id, asked.refund_id, asked.money, limit=limit)
         if disturbed.meanwhile == "none" and self._driver.was_declined:
             after = expected.expected_state(self._box, order)
@@ -1254,7 +1053,7 @@ class Play:
         paid = bool(expected.expected_state(self._box, target).paid)
         # Before the call, since events that come while it runs are judged by it.
         self._debts.cancel(target)
-        with self._disputes_known():
+        with self._judge.disputes_known():
             self._driver.call("cancel", target.id)
         if not self._driver.was_declined:
             target.cancellations += 1
@@ -1264,103 +1063,6 @@ class Play:
         is_known = self._driver.service.database_failures == database_failures
         if is_known and target.cancellations == cancellations:  # no second click has cancelled it meanwhile
             target.is_cancelled = before
-
-    def _interrupt(
-        self, table: str, what: str, at: Point, order: Order | None, click: Callable[[Order | None], object]
-    ) -> None:
-        """Let something come `at` a point of the merchant's code, while the next call is running."""
-        kind, state, at = KINDS.get(what), self.noted.state(), checked_point(at)
-        if kind is None or not self._driver.can_act(kind):
-            return
-        carry_out = self._carrying_out(kind.act, click)
-        if carry_out is not None:
-
-            def act() -> None:
-                self.noted.note(table, what, state)
-                carry_out(order)
-
-            self._driver.interrupt(kind, at, act)
-
-    def _carrying_out(  # noqa: C901, PLR0911, PLR0912 - a case for each act
-        self, act: Act, click: Callable[[Order | None], object]
-    ) -> Callable[[Order | None], object] | None:
-        """Return what does an act to the order that is worked on; None for one that comes with a reply or a webhook.
-
-        `click` is what the customer does once more.
-        """
-        match act:
-            case Act.CLICK | Act.REFUND:
-                return click
-            case Act.KILL:
-                return _kill
-            case Act.BREAK:
-                return _break
-            case Act.EVENTS:
-                return lambda _: self._double.advance(by=_UNTIL_PAID_MS)
-            case Act.JOBS:
-                return lambda _: self._driver.call("tick")
-            case Act.WORK:
-                return lambda _: (self._double.advance(by=_UNTIL_PAID_MS), self._driver.call("tick"))
-            case Act.CANCEL:
-                return self._cancel_it
-            case Act.PAY:
-                return self._pay_it
-            case Act.PAYER:
-                return partial(self._payer_does, PAYER_ACTS["pays"])
-            case Act.DISPUTE:
-                return partial(self._payer_does, PROVIDER_ACTS["dispute"])
-            case Act.CUSTOMER:
-                return self._another_customer()
-            case Act.RETURN:
-                return self._come_back
-            case Act.WEBHOOK_FIRST | Act.LOSE_ANSWER | Act.KILL_LATER | Act.AGAIN | Act.ANOTHER:
-                return None
-            case _:
-                assert_never(act)
-
-    def _order_of(self, webhook: Webhook) -> Order | None:
-        found: Any = self._box.ledger.find(webhook.delivery.event.object_id)
-        found = self._box.ledger.find(getattr(found, "payin_id", "")) or found
-        named = getattr(found, "external_identifier", None)
-        return next((order for order in self.orders if order.owns(named)), None)
-
-    def _cancel_it(self, order: Order | None) -> None:
-        if order is not None:
-            self._cancel(order)
-
-    def _pay_it(self, order: Order | None) -> None:
-        if order is not None:
-            self._debts.allow_deposit(order)
-            how, order.was_clicked = "retry" if order.was_clicked else "pay", True
-            self._driver.call(how, order.id)
-
-    def _payer_does(self, act: ProviderAct, order: Order | None) -> None:
-        if order is not None and self._acted(act, order) is not None:
-            self._double.advance(by=_UNTIL_PAID_MS)
-            self._driver.call("tick")
-
-    def _come_back(self, order: Order | None) -> None:
-        if order is not None:
-            self._driver.call("customer_returns", order.id)
-
-    def _click_again(self, order: Order | None) -> None:
-        if order is not None and not order.is_cancelled:
-            self._debts.allow_deposit(order)
-            order.disturbed = order.was_clicked_again = True
-            self._driver.call("retry", order.id)
-
-    def _another_customer(self) -> Callable[[Order | None], None]:
-        """Place an order; return the click that pays it, for a moment at which the merchant works on something else."""
-        order = self._place_order()
-        # What waits for the other's requests may meet these.
-        order.disturbed = True
-
-        def click(_: Order | None) -> None:
-            self._debts.allow_deposit(order)
-            self._driver.call("pay", order.id)
-            order.was_clicked = True
-
-        return click
 
     def _order(self, number: int) -> tuple[Order, int]:
         if not self.orders:
@@ -1401,8 +1103,6 @@ def _payment_elsewhere(number: int) -> DepositRequest:
 
 # A job's first pauses are seconds.
 _NEXT_JOB_MS: Final = 10_000
-# A plain payment has succeeded by then.
-_UNTIL_PAID_MS: Final = 10_000
 
 
 _DEAD: Final = Trouble("", ({"on": "api", "phase": "after_commit", "effect": {"type": "connection_reset"}},))
@@ -1420,14 +1120,6 @@ def is_a_day(time: Any) -> bool:  # noqa: ANN401 - an argument of any command
         return parse_duration(time) >= _DAY
     except ValueError:
         return False
-
-
-def _kill(_: Order | None) -> None:
-    raise ProcessKilled
-
-
-def _break(_: Order | None) -> None:
-    raise DatabaseDown("the database is down")
 
 
 def _options(**given: object) -> str:

@@ -10,14 +10,23 @@ from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from paydouble.core.errors import ApiError, IllegalTransition, UsageError
 from paydouble.payments.lifecycle import DISPUTE, PAID, PAY_IN, REFUND, REFUNDED, first, unfinished
 from paydouble.payments.resources import PayIn
 from paydouble.sandbox import Sandbox
 from paydouble.scenarios.play import PayerAction
-from paydouble.stateful.expected import ExpectedState, Order, refundable
+from paydouble.stateful.expected import ExpectedState, Order, expected_state, refundable
 
 ProviderAct = Callable[[Sandbox, Order, ExpectedState], str | None]
 """Acts on an order; returns a description, or None when the order has nothing to act on."""
+
+
+def carried_out(act: ProviderAct, box: Sandbox, order: Order) -> str | None:
+    """Let an act happen to an order; returns a description, or None when it cannot happen now."""
+    try:
+        return act(box, order, expected_state(box, order))
+    except (ApiError, IllegalTransition, UsageError):
+        return None
 
 
 def _fails(box: Sandbox, _: Order, state: ExpectedState) -> str | None:
