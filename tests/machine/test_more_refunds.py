@@ -453,6 +453,25 @@ class ShipsUntouchedOnly(SmallShop):
             order.shipped |= self.order_status(order.id) == "paid"
 
 
+class HoldsAfterFailedRefunds(ShipsUntouchedOnly):
+    """Shows an order in review when a refund of it has failed, and sends nothing until a person has decided."""
+
+    def order_status(self, order_id: str) -> str:
+        """Look for failed refunds first."""
+        return "review" if self.of(order_id, "refund", "failed") else super().order_status(order_id)
+
+
+def test_goods_wait_for_who_decides_about_a_refund_that_has_failed() -> None:
+    """Staff wanted to give a part back before the goods left."""
+    with Play(HoldsAfterFailedRefunds) as play:
+        play.pay(scenario="refund-fails")
+        play.pass_time("10s")
+        play.refund(1, "half")
+        play.wait("10s")
+
+    assert (play.status(), play.shipments()) == ("review", 0)
+
+
 def test_staff_that_gives_a_part_back_before_the_goods_are_sent_may_keep_them() -> None:
     """Not so the shop's own code, which was asked for a part alone; what was sent may not be undone."""
     with Play(ShipsUntouchedOnly) as play:
