@@ -493,6 +493,21 @@ def test_an_order_without_a_received_payment_may_be_given_up(shop: type[SmallSho
         play.wait("10s")
 
 
+class GivesUpAfterADay(GivesUpUnpaid):
+    """Closes an order a day after its payment has begun."""
+
+    def gives_up(self, order: SmallOrder) -> bool:
+        return order.wish is not None and self.service.now() - order.wish.since > 24 * 3600 and super().gives_up(order)
+
+
+def test_an_order_is_kept_for_five_hours_of_a_received_payment_and_not_longer() -> None:
+    """The jobs come back after two days, when it has been processing for most of them."""
+    with Play(_demanding(GivesUpAfterADay, "received payment")) as play:
+        play.pay(scenario="slow-bank-transfer")
+        play.wait("53h40m")
+        assert play.status() == "cancelled"
+
+
 class GivesUpFirst(GivesUpUnpaid):
     """Closes an order before it has learned of its payment, whose webhooks are late."""
 

@@ -19,6 +19,8 @@ from paydouble.stateful.merchant import STATUSES, Merchant
 # Of a balance that is written out.
 _MOST_DIGITS = 30
 _LONG_MS = 30 * UNITS_MS["m"]
+# For so long an order is kept while its payment is processing.
+_KEPT_MS = 5 * UNITS_MS["h"]
 _HAS_MONEY = frozenset({"paid", "partly_refunded", "refunded", "charged_back"})
 _HAS_NONE = frozenset({"unpaid", "pending", "failed", "cancelled"})
 
@@ -56,10 +58,10 @@ def of_received_payment(order: Order, status: str, state: ExpectedState, now: in
     """Yield an order that is given up by the merchant itself though its payment has been processing for long.
 
     Half an hour later every job has run that works on what has come. One that was given up before is not taken up for
-    it: the money goes back when it has come. `now` is in milliseconds.
+    it: the money goes back when it has come. After five hours it may be given up. `now` is in milliseconds.
     """
     received = (each.updated_at for each in expected.being_received(state) if each.id in order.received)
-    is_received = any(now - updated_at >= _LONG_MS for updated_at in received)
+    is_received = any(_LONG_MS <= now - updated_at <= _KEPT_MS for updated_at in received)
     if status in {"cancelled", "failed"} and is_received and not (order.is_cancelled or order.cancellations):
         yield Rule.VIEW, f"calls {order.id} {status} while its payment is processing, which is received money"
 
