@@ -1,4 +1,4 @@
-"""`paydouble explore`: the machine of `paydouble.stateful` on a shop that a file describes.
+"""`paydouble explore`: the machine of `paydouble.stateful` on a shop that a file describes, or an adapter in Python.
 
 Exit statuses: 0 nothing was found, 1 a broken rule, 2 unusable arguments or file, 3 the shop cannot be tested, 130
 interrupted.
@@ -19,6 +19,7 @@ import click
 from click.core import ParameterSource
 
 from paydouble.cli.options import SEED
+from paydouble.cli.shops import METAVAR, Shop, shop_of
 from paydouble.cli.terminal import Terminal, count
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import UsageError
@@ -27,10 +28,9 @@ from paydouble.core.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from paydouble.conformance.adapter import HttpMerchant
-    from paydouble.conformance.merchant_file import MerchantFile
     from paydouble.stateful.coverage import Coverage
     from paydouble.stateful.machine import MerchantMachine
+    from paydouble.stateful.merchant import Merchant
     from paydouble.stateful.verdicts import MerchantBug
 
 _STEPS: Final = 12
@@ -47,7 +47,7 @@ _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install '
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path), default="merchant.yaml")
+@click.argument("named", metavar=f"[{METAVAR}]", default="merchant.yaml")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="The same seed plays the same plays.")
 @click.option(
     "--examples",
@@ -97,7 +97,7 @@ _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install '
 @click.option("--raw", is_flag=True, help="Keep personal data in that file.")
 @click.option("--no-color", is_flag=True, help="Print without colours; so does the environment variable NO_COLOR.")
 def explore(
-    path: Path,
+    named: str,
     seed: int,
     examples: int,
     only: str | None,
@@ -112,7 +112,11 @@ def explore(
     raw: bool,
     no_color: bool,
 ) -> None:
-    """Look for bugs in a shop of any language: a catalogue of plays, then random ones. PATH is a merchant.yaml."""
+    """Look for bugs in a shop of any language: a catalogue of plays, then random ones.
+
+    SHOP is a merchant.yaml, the default, or an adapter in Python: a file, with the name of its class if it has several
+    (adapter.py:ShopAdapter), or a module (tests.adapter:ShopAdapter).
+    """
     try:
         from paydouble.stateful.machine import MerchantMachine, hunt_settings
     except ModuleNotFoundError as error:
@@ -121,15 +125,13 @@ def explore(
         raise UsageError(_EXTRA) from None
     from hypothesis import seed as seeded
 
-    from paydouble.conformance.adapter import adapter_of
     from paydouble.conformance.calling import CallFailed
-    from paydouble.conformance.merchant_file import read_merchant
     from paydouble.stateful.processors import processors
     from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
 
     terminal = Terminal(no_color=no_color)
-    file = read_merchant(path)
-    adapter = adapter_of(file, path.resolve().parent)
+    shop = shop_of(named)
+    adapter = shop.adapter
     phases = _phases(only, examples)
     members = {
         "merchant": adapter,
@@ -141,9 +143,9 @@ def explore(
         "most_findings": findings,
     }
     if jobs > 1:
-        sys.exit(_at_the_same_time(terminal, file, jobs, phases, part))
+        sys.exit(_at_the_same_time(terminal, shop, jobs, phases, part))
     machine: type[MerchantMachine] = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
-    report = _Report(terminal, machine, adapter, path, artifacts, raw, time.monotonic(), tried)
+    report = _Report(terminal, machine, shop, artifacts, raw, time.monotonic(), tried)
     with _interrupted_by_sigterm():
         try:
             coverage: Coverage = machine.run(hunt_settings(max(1, examples), _STEPS))
@@ -157,8 +159,7 @@ def explore(
             report.interrupted()
             sys.exit(130)
         finally:
-            if adapter.process is not None:
-                adapter.process.kill()
+            shop.end()
     whole = terminal.green(f"{terminal.good} Nothing was found.")
     cut = f"Nothing was found in the time of --for {limit}; without it, all is played{_going_on(coverage)}."
     report.nothing_found(cut if coverage.was_cut() else whole)
@@ -166,9 +167,7 @@ def explore(
         terminal.say_prose(f"This computer has {number} processors: --jobs {number} uses all of them.")
 
 
-def _at_the_same_time(
-    terminal: Terminal, file: MerchantFile, jobs: int, phases: tuple[str, ...], part: str | None
-) -> int:
+def _at_the_same_time(terminal: Terminal, shop: Shop, jobs: int, phases: tuple[str, ...], part: str | None) -> int:
     """Run this command once for each of so many parts; returns the exit status."""
     from paydouble.cli.explore_jobs import check_jobs, run_parts
 
@@ -176,7 +175,7 @@ def _at_the_same_time(
         raise UsageError("it makes the parts itself; leave --part out", member="--jobs")
     if "catalogue" not in phases:
         raise UsageError("the hunt has no parts; leave it out", member="--jobs")
-    check_jobs(file)
+    check_jobs(shop)
     context = click.get_current_context()
     arguments: list[str] = []
     for option in context.command.params:
@@ -185,7 +184,7 @@ def _at_the_same_time(
         if isinstance(option, click.Option) and name in context.params and name != "jobs" and given:
             arguments.append(option.opts[0] if option.is_flag else f"{option.opts[0]}={context.params[name]}")
     with _interrupted_by_sigterm():
-        return run_parts(terminal, [*arguments, "--", str(context.params["path"])], jobs)
+        return run_parts(terminal, [*arguments, "--", shop.named], jobs)
 
 
 @contextmanager
@@ -203,8 +202,7 @@ class _Report(NamedTuple):
 
     terminal: Terminal
     machine: type[MerchantMachine]
-    adapter: type[HttpMerchant]
-    path: Path
+    shop: Shop
     artifacts: Path | None
     raw: bool
     began: float
@@ -228,8 +226,7 @@ class _Report(NamedTuple):
             self.terminal.say()
         for line in str(error).splitlines():
             self.terminal.say(self.terminal.red(line))
-        doctor = f"paydouble conformance doctor {self.path}"
-        self.terminal.say(f"The shop cannot be tested. Try its calls with: {doctor}")
+        self.terminal.say(self.shop.advice)
         self._tell_next("The catalogue has come to this play. Go on with it:")
 
     def interrupted(self) -> None:
@@ -247,7 +244,7 @@ class _Report(NamedTuple):
         """Tell what was tried, and what the starts of the shop cost: they are much of a run where it starts slowly."""
         self.terminal.say(headline)
         self._tell_tried()
-        process = self.adapter.process
+        process = self.shop.process
         if process is not None:
             took = f"{process.start_seconds:.0f} of the run's {time.monotonic() - self.began:.0f} s"
             self.terminal.say_prose(f"Starts of the shop: {process.starts:,}, which took {took}.")
@@ -271,8 +268,8 @@ class _Report(NamedTuple):
                 self.terminal.say_prose(_LEFT_OVER)
         say()
         say("A test to paste begins with:")
-        say("    from paydouble.conformance import merchant_of")
-        say(f"    {self.adapter.__name__} = merchant_of({str(self.path)!r})")
+        for line in self.shop.to_paste:
+            say(f"    {line}")
 
     def _tell(self, bug: MerchantBug) -> None:
         first, _, rest = str(bug).partition("\n")
@@ -298,7 +295,7 @@ class _Report(NamedTuple):
         seed = f" --seed {self.machine.seed}" if self.machine.seed else ""
         number, parts = self.machine.part
         part = f" --part {number}/{parts}" if parts > 1 else ""
-        return f"    paydouble explore {shlex.quote(str(self.path))}{seed}{part} --from"
+        return f"    paydouble explore {shlex.quote(self.shop.named)}{seed}{part} --from"
 
     def _passes_afresh(self, bug: MerchantBug) -> bool:
         """Return whether the play that found something finds nothing in a shop that was just started, without reset."""
@@ -308,10 +305,10 @@ class _Report(NamedTuple):
         from paydouble.stateful.steps import CataloguePlay, parsed
         from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
 
-        adapter, machine = self.adapter, self.machine
-        if adapter.process is None or adapter.driver.reset is None:
+        adapter, machine = self.shop.adapter, self.machine
+        if self.shop.process is None or not self.shop.has_reset:
             return False
-        adapter.process.kill()
+        self.shop.process.kill()
         play = CataloguePlay(tuple(map(parsed, bug.calls)), dialect=bug.dialect)
         try:
             with serving(adapter.service_port):
@@ -343,14 +340,14 @@ class _Report(NamedTuple):
             say(f"The run is not written: {error}")
             return
         say(f"The run is {target}; after a fix:")
-        say(f"    paydouble replay {shlex.quote(str(target))} --merchant {shlex.quote(str(self.path))}")
+        say(f"    paydouble replay {shlex.quote(str(target))} --merchant {shlex.quote(self.shop.named)}")
 
 
 def _going_on(coverage: Coverage) -> str:
     return "" if coverage.next is None else f", and --from {coverage.next} goes on"
 
 
-def _first(first: int, adapter: type[HttpMerchant], phases: tuple[str, ...]) -> int:
+def _first(first: int, adapter: type[Merchant], phases: tuple[str, ...]) -> int:
     from paydouble.stateful.catalogue_run import first_of
 
     if first == 1:

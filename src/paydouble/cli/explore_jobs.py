@@ -22,15 +22,25 @@ from paydouble.core.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from paydouble.cli.shops import Shop
     from paydouble.conformance.merchant_file import MerchantFile
 
 FOUND: Final = 1
 FAILED: Final = 3
 INTERRUPTED: Final = 130
+_OWN_PORT: Final = "so that each part has a port of its own"
 
 
-def check_jobs(file: MerchantFile) -> None:
-    """Raise a `UsageError` when several shops of this file cannot run at the same time."""
+def check_jobs(shop: Shop) -> None:
+    """Raise a `UsageError` when several shops cannot run at the same time."""
+    if shop.file is None:
+        if shop.adapter.service_port:
+            raise UsageError(f"leave service_port out of {shop.adapter.__name__}, {_OWN_PORT}", member="--jobs")
+        return
+    _check_file(shop.file)
+
+
+def _check_file(file: MerchantFile) -> None:
     named = {name for _, name in places_of(file.webhook.model_dump(), RUN)}
     if file.start is None:
         raise UsageError("it needs start in the file, since each part starts a shop of its own", member="--jobs")
@@ -40,7 +50,7 @@ def check_jobs(file: MerchantFile) -> None:
             member="--jobs",
         )
     if file.service.port:
-        raise UsageError("leave service.port out of the file, so that each part has a port of its own", member="--jobs")
+        raise UsageError(f"leave service.port out of the file, {_OWN_PORT}", member="--jobs")
 
 
 def run_parts(terminal: Terminal, arguments: Sequence[str], jobs: int) -> int:

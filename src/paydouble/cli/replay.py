@@ -7,13 +7,12 @@ tested.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from paydouble.cli.shops import METAVAR, testing
 from paydouble.cli.terminal import Terminal, count
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from paydouble.runfile.replaying import Divergence
 
 MERCHANT = click.option(
-    "--merchant", type=click.Path(path_type=Path), help="The merchant.yaml of a shop that is to go through the story."
+    "--merchant", metavar=METAVAR, help="The shop that is to go through the story: a merchant.yaml, or FILE.py:CLASS."
 )
 NO_COLOR = click.option(
     "--no-color", is_flag=True, help="Print without colours; so does the environment variable NO_COLOR."
@@ -32,7 +31,7 @@ NO_COLOR = click.option(
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 @MERCHANT
 @NO_COLOR
-def replay(path: Path, merchant: Path | None, no_color: bool) -> None:
+def replay(path: Path, merchant: str | None, no_color: bool) -> None:
     """Play a run file again in this process, without sockets, and compare every byte.
 
     With --merchant a living shop goes through the story of the file, which is of `explore` or of the state machine.
@@ -64,11 +63,11 @@ def _again(terminal: Terminal, run: Run) -> int:
     return 1
 
 
-def _with_shop(terminal: Terminal, run: Run, merchant: Path) -> int:
+def _with_shop(terminal: Terminal, run: Run, merchant: str) -> int:
     from paydouble.stateful.run_files import story_of, tell
 
     story_of(run)
-    with shop(terminal, merchant) as adapter:
+    with testing(terminal, merchant) as adapter:
         told = tell(run, adapter)
     style = terminal.green if told.verdict == "FIXED" else terminal.red
     sign = terminal.good if told.verdict == "FIXED" else terminal.bad
@@ -87,24 +86,3 @@ def _with_shop(terminal: Terminal, run: Run, merchant: Path) -> int:
 def _say_difference(terminal: Terminal, found: Divergence) -> None:
     terminal.say(f"    expected  {found.expected}")
     terminal.say(f"    got       {found.got}")
-
-
-@contextmanager
-def shop(terminal: Terminal, path: Path) -> Iterator[Any]:
-    """Give the adapter of a shop; ends with status 3 when the shop cannot be tested, and ends the shop's process."""
-    from paydouble.conformance.adapter import adapter_of
-    from paydouble.conformance.calling import CallFailed
-    from paydouble.conformance.merchant_file import read_merchant
-    from paydouble.stateful.verdicts import AdapterMisfit
-
-    adapter = adapter_of(read_merchant(path), path.resolve().parent)
-    try:
-        yield adapter
-    except (AdapterMisfit, CallFailed) as error:
-        for line in str(error).splitlines():
-            terminal.say(terminal.red(line))
-        terminal.say(f"The shop cannot be tested. Try its calls with: paydouble conformance doctor {path}")
-        sys.exit(3)
-    finally:
-        if adapter.process is not None:
-            adapter.process.kill()

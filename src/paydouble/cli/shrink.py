@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from paydouble.cli.replay import NO_COLOR, shop
+from paydouble.cli.replay import NO_COLOR
+from paydouble.cli.shops import METAVAR, testing
 from paydouble.cli.terminal import Terminal, count
 
 
@@ -17,10 +18,10 @@ from paydouble.cli.terminal import Terminal, count
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 @click.option(
     "--merchant",
-    type=click.Path(path_type=Path),
+    metavar=METAVAR,
     default="merchant.yaml",
     show_default=True,
-    help="The merchant.yaml of the shop that breaks the rule.",
+    help="The shop that breaks the rule: a merchant.yaml, or FILE.py:CLASS.",
 )
 @click.option(
     "--output",
@@ -30,7 +31,7 @@ from paydouble.cli.terminal import Terminal, count
 )
 @click.option("--raw", is_flag=True, help="Keep personal data.")
 @NO_COLOR
-def shrink(path: Path, merchant: Path, output: Path | None, raw: bool, no_color: bool) -> None:
+def shrink(path: Path, merchant: str, output: Path | None, raw: bool, no_color: bool) -> None:
     """Find a shorter story that breaks the same rule in a living shop, and write its run file."""
     from paydouble.runfile.files import read_run, write_run
     from paydouble.runfile.redaction import redacted
@@ -39,7 +40,7 @@ def shrink(path: Path, merchant: Path, output: Path | None, raw: bool, no_color:
     terminal = Terminal(no_color=no_color)
     run = read_run(path)
     steps = len(story_of(run).play.steps)
-    with shop(terminal, merchant) as adapter:
+    with testing(terminal, merchant) as adapter:
         short = shrunk(run, adapter)
     target = output or path.with_name(f"{path.name.removesuffix('.paydouble')}-short.paydouble")
     write_run(short if raw else redacted(short), target)
