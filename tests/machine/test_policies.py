@@ -508,6 +508,38 @@ def test_an_order_is_kept_for_five_hours_of_a_received_payment_and_not_longer() 
         assert play.status() == "cancelled"
 
 
+class AsksAboutRefusedRefunds(SmallShop):
+    """Ships by its job; shows an order in review when a refund of it was refused, and holds its goods back."""
+
+    def order_status(self, order_id: str) -> str:
+        refused = any(each.state == "refused" for each in self.orders[order_id].refunds.values())
+        return "review" if refused else super().order_status(order_id)
+
+    def ships_now(self, order: SmallOrder) -> bool:  # noqa: ARG002 - the job does
+        return False
+
+    def tick(self) -> None:
+        super().tick()
+        for order in self.orders.values():
+            order.shipped |= self.order_status(order.id) == "paid"
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        super().refund(order_id, refund_id, amount)
+        if self.orders[order_id].refunds[refund_id].state == "refused":
+            raise Refused
+
+
+def test_an_order_may_stay_in_review_for_a_refused_refund_when_its_dispute_was_won() -> None:
+    """Its customer asked for the money, and nobody has told the shop why the service refused."""
+    with Play(_demanding(AsksAboutRefusedRefunds, "won dispute")) as play:
+        play.pay()
+        play.pass_time("10s")
+        play.webhooks("drop all")
+        play.provider("dispute")
+        play.refund()
+        play.provider("dispute won")
+
+
 class GivesUpFirst(GivesUpUnpaid):
     """Closes an order before it has learned of its payment, whose webhooks are late."""
 

@@ -100,9 +100,11 @@ def of_order_taken_up(order: Order, status: str, state: ExpectedState) -> Iterat
 def of_won_dispute(merchant: Merchant, order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
     """Yield an order that is still in review when nothing more will happen, though its disputes were won.
 
-    Only one whose goods were not sent, or were taken back: with them sent there is nothing left to decide.
+    Only one whose goods were not sent, or were taken back: with them sent there is nothing left to decide. What the
+    service has refused may be looked at for longer than the dispute.
     """
     is_held = status == "review" and merchant.shipments(order.id) == 0
+    is_held &= not (order.refund_was_refused or order.was_wronged)
     is_won = bool(state.disputes) and has_its_money(order, state)
     if is_won and is_held and not state.refunds and not expected.amount_differs(state):
         yield Rule.END, f"leaves {order.id} in review in the end, though its dispute was won and its money is there"
