@@ -179,6 +179,7 @@ books.create_table(:kept) { Integer :number }
 rescue Sequel::DatabaseError => failed
   puts failed.message
 end
+books[:kept].insert(number: 4)
 puts books[:kept].map(:number).join(" ")
 """
 RECORDS_SHOP = """
@@ -340,11 +341,11 @@ def _ruby(shop: str, folder: Path, fails_at: int, changes: Mapping[str, str] = N
 
 @pytest.mark.skipif(not _ruby_has("sequel"), reason="there is no Ruby with Sequel here")
 def test_a_file_of_ruby_marks_the_points_of_all_transactions(tmp_path: Path) -> None:
-    """Before each one, before its commit and after it; a failing commit is rolled back."""
-    printed, said = _ruby(RUBY_SHOP, tmp_path, fails_at=5)
+    """Before each one, before its commit and after it; a failing commit is rolled back, and a single write is one."""
+    printed, said = _ruby(RUBY_SHOP, tmp_path, fails_at=7)
 
-    assert printed == ["the database is down", "1 3"]
-    assert said == [False, True, False, False, True, False, True, False]
+    assert printed == ["the database is down", "1 3 4"]
+    assert said == [False, False, False, True, False, False, True, False, True, False, False, False]
 
 
 @pytest.mark.skipif(not _ruby_has("active_record"), reason="there is no Ruby with Active Record here")
@@ -355,6 +356,7 @@ def test_the_same_file_marks_those_of_active_record(tmp_path: Path) -> None:
         "Sequel::DatabaseError": "ActiveRecord::StatementInvalid",
         "in_transaction?": "transaction_open?",
         "Sequel::Database.prepend": "ActiveRecord::ConnectionAdapters::AbstractAdapter.prepend",
+        "Sequel::Database.after_initialize { |database| database.extend(Play::Writes) }": "",
     }
     printed, said = _ruby(RECORDS_SHOP, tmp_path, fails_at=5, changes=names)
 

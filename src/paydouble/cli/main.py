@@ -23,7 +23,7 @@ COMMANDS: Final = {
     "scenario": ("scenario", "List, show, check and draw scenarios: what happens to a payment, as small files."),
     "trigger": ("trigger", "Play a scenario on a running server, and print what happens as it happens."),
     "conformance": ("conformance", "Say in a file how a shop of any language is reached, and try the file."),
-    "explore": ("explore", "Look for bugs in a shop that a file describes: fixed plays, then random ones."),
+    "explore": ("explore", "Look for bugs in a shop of any language: fixed plays, then random ones."),
     "replay": ("replay", "Play a run file again and compare each byte, or tell its story to a living shop."),
     "show": ("show", "Print what happened in a run file, or write it as HTML."),
     "shrink": ("shrink", "Make the story of a run file shorter, with the shop that it is about."),
