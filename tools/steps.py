@@ -37,8 +37,8 @@ CORE = (
 )
 CORE_PERCENT = 100
 WHOLE_PERCENT = 95
-# What takes long has a shorter test beside it, and a step of its own.
-PYTEST = ("pytest", "--dist", "worksteal", "-m", "not long", "-n")
+# What takes long has a shorter test beside it, and a step of its own. A run names its slowest tests.
+PYTEST = ("pytest", "--dist", "worksteal", "-m", "not long", "--durations=20", "--durations-min=5", "-n")
 # These run other programs, or make thousands of requests or plays. Tracing makes them two to three times as long, and
 # what they reach in the package is reached by its own tests as well.
 UNTRACED = (
