@@ -53,6 +53,12 @@ def completed(words: str, shell: str = "bash") -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.parametrize("words", ["explore sh", "replay x --merchant sh", "shrink x --merchant sh"])
+def test_a_shop_is_completed_as_a_file(words: str) -> None:
+    """Though it can also be named in another way."""
+    assert completed(f"paydouble {words}") == ["file,sh"]
+
+
 @pytest.mark.parametrize("command", ["trigger", "scenario show", "scenario graph"])
 def test_scenarios_are_completed_beside_files(command: str) -> None:
     """In every option and argument that takes a scenario."""

@@ -9,11 +9,15 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from described_shop import described_shop, write_merchant
 
 from paydouble.cli.main import run
 
 SUPPORT = Path(__file__).parents[1] / "support"
 NAMES = "Base, Correct, AlwaysPaid, HasAPort, CannotStart"
+FORMS = "a shop is merchant.yaml, adapter.py:ShopAdapter or package.module:ShopAdapter"
+NO_SHOP = f"is no shop; {FORMS}"
+UNREADABLE = "merchant.yaml:1:1: this cannot be read (no such file or directory)"
 NO_ADAPTER = "is no class that derives from paydouble.stateful.Merchant"
 SHOPS = f"""
 import sys
@@ -85,13 +89,40 @@ def test_a_finding_says_how_to_go_on(named: str, capsys: pytest.CaptureFixture[s
 
 
 def test_a_file_with_one_adapter_is_enough(capsys: pytest.CaptureFixture[str]) -> None:
-    """A base class in it is none, and a file in a package may import its neighbours."""
+    """What it imports counts where it has none of its own; its neighbours and the working folder can be imported."""
     write("shop/__init__.py", "")
     write("shop/neighbour.py", SHOPS)
-    write("shop/adapter.py", "from .neighbour import Correct\nclass Base(Correct): pass\nclass Own(Base): pass\n")
+    write("shop/adapter.py", "from .neighbour import Correct\nclass Own(Correct): pass\nAlias = Own\n")
+    write("tests/test_shop.py", "from shop.adapter import Own\nfrom paydouble.stateful import Merchant\n")
 
-    assert run(["explore", "shop/adapter.py", "--examples", "0", "--for", "1ms"]) == 0
-    assert capsys.readouterr().out.startswith("Nothing was found in the time of --for 1ms")
+    for named in ("shop/adapter.py", "tests/test_shop.py", "shop.adapter:Alias"):
+        assert run(["explore", named, "--examples", "0", "--for", "1ms"]) == 0
+        assert capsys.readouterr().out.startswith("Nothing was found in the time of --for 1ms")
+
+
+FROM_FILE = """
+from paydouble.conformance import HttpMerchant, merchant_of
+Made = merchant_of("merchant.yaml")
+class Derived(HttpMerchant, file="merchant.yaml"): pass
+"""
+
+
+def test_an_adapter_of_a_merchant_file_is_treated_as_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its process is told of, and several do not run at once at one port."""
+    document = described_shop(tmp_path)
+    write_merchant(tmp_path, document)
+    write("of_file.py", FROM_FILE)
+
+    for named in ("of_file.py:Made", "of_file.py:Derived"):
+        assert run(["explore", named, "--examples", "0", "--for", "1ms"]) == 0
+        assert "Starts of the shop: " in capsys.readouterr().out
+
+    write_merchant(tmp_path, {**document, "service": {"port": 4999}})
+    write("with_port.py", FROM_FILE)
+    assert run(["explore", "with_port.py:Derived", "--jobs", "2"]) == 2
+    assert "leave service.port out of the file" in capsys.readouterr().err
 
 
 def test_several_parts_run_at_the_same_time(capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,7 +147,7 @@ def test_an_adapter_that_cannot_be_made_is_told() -> None:
     [
         (
             ["python_shops.py"],
-            f"python_shops.py has these adapters: {NAMES}; name one, as in python_shops.py:Correct",
+            f"python_shops.py has these adapters: {NAMES}; name one, as in python_shops.py:Base",
         ),
         (
             ["python_shops.py:Nowhere"],
@@ -127,10 +158,21 @@ def test_an_adapter_that_cannot_be_made_is_told() -> None:
             f"python_shops.py: 'number' {NO_ADAPTER}; its adapters are: {NAMES}",
         ),
         (["empty.py"], "empty.py has no adapter: no class in it derives from paydouble.stateful.Merchant"),
-        (["nowhere.py"], "nowhere.py: there is no such file"),
-        (["nowhere\n.py"], "nowhere\\n.py: there is no such file"),
+        (["nowhere.py"], "nowhere.py is not there, or cannot be read"),
+        ([f"{'long' * 100}.py"], f"{'long' * 100}.py is not there, or cannot be read"),
+        (["nowhere\nat_all.py"], f"'nowhere\\nat_all.py' {NO_SHOP}"),
+        (["python_shops.py::Correct"], f"'python_shops.py::Correct' {NO_SHOP}"),
+        (["python_shops.py:"], f"'python_shops.py:' {NO_SHOP}"),
+        (["python_shops.Correct"], f"'python_shops.Correct' is not there; {FORMS}"),
+        (["nowhere"], f"'nowhere' is not there; {FORMS}"),
+        (["my-shop.py"], "my-shop.py: my-shop is no name that Python imports; rename the file"),
         (["nowhere:Shop"], "nowhere cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
         (["fails.py"], "fails.py cannot be imported: ZeroDivisionError: division by zero (FOLDER/fails.py, line 2)"),
+        (["skips.py"], "skips.py cannot be imported: Skipped: no driver (FOLDER/skips.py, line 2)"),
+        (
+            ["of_file.py"],
+            f"of_file.py cannot be imported: {UNREADABLE} (FOLDER/of_file.py, line 3)",
+        ),
         (["exits.py"], "exits.py cannot be imported: SystemExit: 7 (FOLDER/exits.py, line 1)"),
         (["broken.py"], "broken.py cannot be imported: SyntaxError: invalid syntax (broken.py, line 1)"),
         (
@@ -151,6 +193,9 @@ def test_what_cannot_be_used_is_refused_in_a_line(
     write("json.py", SHOPS)
     write("empty.py", "")
     write("fails.py", "\nhalf = 1 / 0\n")
+    write("skips.py", "import pytest\npytest.skip('no driver', allow_module_level=True)\n")
+    write("of_file.py", FROM_FILE)
+    write("my-shop.py", SHOPS)
     write("exits.py", "raise SystemExit(7)\n")
     write("broken.py", "def shop(:\n")
 

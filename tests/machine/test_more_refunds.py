@@ -472,6 +472,27 @@ def test_goods_wait_for_who_decides_about_a_refund_that_has_failed() -> None:
     assert (play.status(), play.shipments()) == ("review", 0)
 
 
+class TakesGoodsBack(HoldsAfterFailedRefunds):
+    """Ships at once, and takes the goods back when a refund has failed."""
+
+    def ships_now(self, order: SmallOrder) -> bool:
+        """Do not wait for the job."""
+        return True
+
+    def shipments(self, order_id: str) -> int:
+        """Return what the customer has."""
+        return 0 if self.of(order_id, "refund", "failed") else super().shipments(order_id)
+
+
+def test_goods_that_were_sent_are_not_taken_back_for_a_refund_that_has_failed() -> None:
+    """Whoever decides about the money decides nothing about them."""
+    with pytest.raises(MerchantBug, match="no longer fulfils order-1"), Play(TakesGoodsBack) as play:
+        play.pay(scenario="refund-fails")
+        play.wait("10s")
+        play.refund(1, "half")
+        play.wait("10s")
+
+
 def test_staff_that_gives_a_part_back_before_the_goods_are_sent_may_keep_them() -> None:
     """Not so the shop's own code, which was asked for a part alone; what was sent may not be undone."""
     with Play(ShipsUntouchedOnly) as play:

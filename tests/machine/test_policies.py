@@ -14,6 +14,7 @@ import pytest
 from bugzoo.unusual_shops import ReadsDisputesByTheirEvents
 from cancelling_shop import TakesUpAgain
 from small_shop import RANK, Declined, SmallOrder, SmallShop, Unknown, Wish
+from verdicts_of import verdicts_of
 
 from paydouble.core.errors import UsageError
 from paydouble.guards.credentials import basic_header
@@ -508,6 +509,22 @@ def test_an_order_is_kept_for_five_hours_of_a_received_payment_and_not_longer() 
         assert play.status() == "cancelled"
 
 
+class GivesUpTooEarly(GivesUpUnpaid):
+    """Closes an order after four and a half hours."""
+
+    demands = ("received payment",)
+
+    def gives_up(self, order: SmallOrder) -> bool:
+        return order.wish is not None and self.service.now() - order.wish.since > 4.6 * 3600 and super().gives_up(order)
+
+
+def test_the_catalogue_looks_at_a_received_payment_until_the_five_hours_are_over() -> None:
+    """A shop that waits for most of them does not wait for long enough."""
+    told = set(verdicts_of(GivesUpTooEarly, lambda play: "slow-verification" in str(play.steps)))
+
+    assert "The merchant calls order-1 cancelled while its payment is processing, which is received money" in told
+
+
 class AsksAboutRefusedRefunds(SmallShop):
     """Ships by its job; shows an order in review when a refund of it was refused, and holds its goods back."""
 
@@ -515,7 +532,7 @@ class AsksAboutRefusedRefunds(SmallShop):
         refused = any(each.state == "refused" for each in self.orders[order_id].refunds.values())
         return "review" if refused else super().order_status(order_id)
 
-    def ships_now(self, order: SmallOrder) -> bool:  # noqa: ARG002 - the job does
+    def ships_now(self, order: SmallOrder) -> bool:
         return False
 
     def tick(self) -> None:

@@ -19,7 +19,7 @@ import click
 from click.core import ParameterSource
 
 from paydouble.cli.options import SEED
-from paydouble.cli.shops import METAVAR, Shop, shop_of
+from paydouble.cli.shops import FAILED, METAVAR, Shop, complete_shops, shop_of
 from paydouble.cli.terminal import Terminal, count
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import UsageError
@@ -47,7 +47,7 @@ _EXTRA: Final = "the extra hypothesis is missing; install it with: pip install '
 
 
 @click.command()
-@click.argument("named", metavar=f"[{METAVAR}]", default="merchant.yaml")
+@click.argument("named", metavar=f"[{METAVAR}]", shell_complete=complete_shops, default="merchant.yaml")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="The same seed plays the same plays.")
 @click.option(
     "--examples",
@@ -154,7 +154,7 @@ def explore(
             sys.exit(1)
         except (AdapterMisfit, CallFailed) as error:
             report.failed(error)
-            sys.exit(3)
+            sys.exit(FAILED)
         except KeyboardInterrupt:
             report.interrupted()
             sys.exit(130)
@@ -244,7 +244,8 @@ class _Report(NamedTuple):
         """Tell what was tried, and what the starts of the shop cost: they are much of a run where it starts slowly."""
         self.terminal.say(headline)
         self._tell_tried()
-        process = self.shop.process
+        described = self.shop.described
+        process = described.process if described is not None else None
         if process is not None:
             took = f"{process.start_seconds:.0f} of the run's {time.monotonic() - self.began:.0f} s"
             self.terminal.say_prose(f"Starts of the shop: {process.starts:,}, which took {took}.")
@@ -305,10 +306,10 @@ class _Report(NamedTuple):
         from paydouble.stateful.steps import CataloguePlay, parsed
         from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
 
-        adapter, machine = self.shop.adapter, self.machine
-        if self.shop.process is None or not self.shop.has_reset:
+        adapter, machine = self.shop.described, self.machine
+        if adapter is None or adapter.process is None or adapter.driver.reset is None:
             return False
-        self.shop.process.kill()
+        adapter.process.kill()
         play = CataloguePlay(tuple(map(parsed, bug.calls)), dialect=bug.dialect)
         try:
             with serving(adapter.service_port):

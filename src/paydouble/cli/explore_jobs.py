@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
+from paydouble.cli.shops import FAILED
 from paydouble.cli.terminal import Terminal, count, say
 from paydouble.conformance.placeholders import RUN, places_of
 from paydouble.core.errors import UsageError
@@ -26,18 +27,18 @@ if TYPE_CHECKING:
     from paydouble.conformance.merchant_file import MerchantFile
 
 FOUND: Final = 1
-FAILED: Final = 3
 INTERRUPTED: Final = 130
+PART: Final = "PAYDOUBLE_PART"
+"""The environment variable that tells an adapter in which part it plays."""
 _OWN_PORT: Final = "so that each part has a port of its own"
 
 
 def check_jobs(shop: Shop) -> None:
     """Raise a `UsageError` when several shops cannot run at the same time."""
-    if shop.file is None:
-        if shop.adapter.service_port:
-            raise UsageError(f"leave service_port out of {shop.adapter.__name__}, {_OWN_PORT}", member="--jobs")
-        return
-    _check_file(shop.file)
+    if shop.described is not None:
+        _check_file(shop.described.template)
+    elif shop.adapter.service_port:
+        raise UsageError(f"leave service_port out of {shop.adapter.__name__}, {_OWN_PORT}", member="--jobs")
 
 
 def _check_file(file: MerchantFile) -> None:
@@ -105,7 +106,7 @@ class _Part(NamedTuple):
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONIOENCODING": encoding},
+            env={**os.environ, "PYTHONIOENCODING": encoding, PART: str(number)},
             encoding=encoding,
             errors="replace",
             # Ctrl-C is for this process, which ends the others by SIGTERM.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paydouble.cli.shops import METAVAR, testing
+from paydouble.cli.shops import METAVAR, complete_shops, testing
 from paydouble.cli.terminal import Terminal, count
 
 if TYPE_CHECKING:
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from paydouble.runfile.replaying import Divergence
 
 MERCHANT = click.option(
-    "--merchant", metavar=METAVAR, help="The shop that is to go through the story: a merchant.yaml, or FILE.py:CLASS."
+    "--merchant",
+    metavar=METAVAR,
+    shell_complete=complete_shops,
+    help="The shop that is to go through the story: a merchant.yaml, or FILE.py:CLASS.",
 )
 NO_COLOR = click.option(
     "--no-color", is_flag=True, help="Print without colours; so does the environment variable NO_COLOR."

@@ -1,21 +1,27 @@
 """The shop that a command plays with: one that a merchant.yaml describes, or an adapter in Python.
 
 A command takes either as one argument: `merchant.yaml`, `adapter.py`, `adapter.py:ShopAdapter` or
-`package.module:ShopAdapter`. A file in Python is imported as pytest does it: from the folder of its outermost package.
+`package.module:ShopAdapter`. A file in Python is imported from the folder of its outermost package, as by pytest, and
+can import from the working folder too.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from paydouble.core.errors import UsageError
+import click
+from click.shell_completion import CompletionItem
+
+from paydouble.core.errors import PaydoubleError, UsageError
 from paydouble.core.printable import printable
 
 if TYPE_CHECKING:
@@ -23,14 +29,20 @@ if TYPE_CHECKING:
 
     from paydouble.cli.terminal import Terminal
     from paydouble.conformance.adapter import HttpMerchant
-    from paydouble.conformance.merchant_file import MerchantFile
-    from paydouble.conformance.process import ShopProcess
     from paydouble.stateful.merchant import Merchant
 
+METAVAR: Final = "SHOP"
 FAILED: Final = 3
 """The exit status when a shop cannot be tested."""
-METAVAR: Final = "SHOP"
-_IN_PYTHON: Final = re.compile(r"(?P<module>.+?)(?::(?P<name>[^:/\\.]+))?", re.DOTALL)
+_FORMS: Final = "a shop is merchant.yaml, adapter.py:ShopAdapter or package.module:ShopAdapter"
+_IN_PYTHON: Final = re.compile(r"(?P<module>.+\.py|[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?::(?P<name>[^\W\d]\w*))?")
+_PACKAGES: Final = f"{os.sep}site-packages{os.sep}"
+_OWN: Final = f"{Path(__file__).parents[1]}{os.sep}"
+
+
+def complete_shops(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Let the shell complete the name of a file."""
+    return [CompletionItem(incomplete, type="file")]
 
 
 class Shop(NamedTuple):
@@ -38,54 +50,55 @@ class Shop(NamedTuple):
 
     named: str
     adapter: type[Merchant]
-    file: MerchantFile | None = None
-    """What describes it; None for an adapter in Python."""
+    imported: str = ""
+    """The line that imports the adapter; empty for a file that describes the shop."""
 
     @property
-    def process(self) -> ShopProcess | None:
-        """Return the process that the file starts; None when there is none, or an adapter in Python starts its own."""
-        described: type[HttpMerchant] | Any = self.adapter
-        return None if self.file is None else described.process
+    def described(self) -> type[HttpMerchant] | None:
+        """Return the adapter if a merchant file describes the shop, also one that adds methods to its file."""
+        from paydouble.conformance.adapter import HttpMerchant
 
-    @property
-    def has_reset(self) -> bool:
-        """Return whether a file has a call that empties the shop."""
-        described: type[HttpMerchant] | Any = self.adapter
-        return self.file is not None and described.driver.reset is not None
+        return self.adapter if issubclass(self.adapter, HttpMerchant) else None
 
     @property
     def to_paste(self) -> list[str]:
         """Return the lines with which a test begins that plays with this shop."""
-        name = self.adapter.__name__
-        if self.file is None:
-            return [f"from {self.adapter.__module__} import {name}"]
-        return ["from paydouble.conformance import merchant_of", f"{name} = merchant_of({self.named!r})"]
+        if self.imported:
+            return [self.imported]
+        return [
+            "from paydouble.conformance import merchant_of",
+            f"{self.adapter.__name__} = merchant_of({self.named!r})",
+        ]
 
     @property
     def advice(self) -> str:
         """Return how its calls are tried when it cannot be tested."""
-        if self.file is None:
+        if self.imported:
             return "The shop cannot be tested."
-        return f"The shop cannot be tested. Try its calls with: paydouble conformance doctor {self.named}"
+        return f"The shop cannot be tested. Try its calls with: paydouble conformance doctor {shlex.quote(self.named)}"
 
     def end(self) -> None:
-        """End the process that the file has started."""
-        if self.process is not None:
-            self.process.kill()
+        """End the process that a merchant file has started."""
+        if self.described is not None and self.described.process is not None:
+            self.described.process.kill()
 
 
 def shop_of(named: str) -> Shop:
     """Return the shop that an argument names; `UsageError` when there is none, or it cannot be used."""
-    found = _IN_PYTHON.fullmatch(named)
-    is_described = not named.endswith(".py") and Path(named).is_file()
-    if is_described or found is None or not (found["name"] or found["module"].endswith(".py")):
-        from paydouble.conformance.adapter import adapter_of
-        from paydouble.conformance.merchant_file import read_merchant
+    if _names_python(named):
+        found = _IN_PYTHON.fullmatch(named)
+        if found is None:
+            raise UsageError(f"'{printable(named)}' is no shop; {_FORMS}")
+        module = _imported(found["module"])
+        name, adapter = _adapter_of(module, found["module"], found["name"])
+        return Shop(named, adapter, f"from {module.__name__} import {name}")
+    if not _is_there(named) and re.search(r"\.ya?ml$", named, re.IGNORECASE) is None:
+        raise UsageError(f"'{printable(named)}' is not there; {_FORMS}")
+    from paydouble.conformance.adapter import adapter_of
+    from paydouble.conformance.merchant_file import read_merchant
 
-        path = Path(named)
-        file = read_merchant(path)
-        return Shop(named, adapter_of(file, path.resolve().parent), file)
-    return Shop(named, _class_of(_imported(found["module"]), found["module"], found["name"]))
+    path = Path(named)
+    return Shop(named, adapter_of(read_merchant(path), path.resolve().parent))
 
 
 @contextmanager
@@ -106,21 +119,41 @@ def testing(terminal: Terminal, named: str) -> Iterator[type[Merchant]]:
         shop.end()
 
 
+def _names_python(named: str) -> bool:
+    """Return whether an argument is a module or a file in Python, or is meant as one."""
+    if named.endswith(".py"):
+        return True
+    # A merchant file may be in a folder with a colon in its name.
+    return ":" in named and not _is_there(named) and os.sep not in named.rpartition(":")[2]
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # such as a name that is too long
+        return False
+
+
 def _imported(module: str) -> ModuleType:
     """Import a module by its name, or by its file; `UsageError` when it cannot be imported."""
-    name, folder, path = module, Path.cwd(), Path(module).resolve()
+    name, folder, path = module, Path.cwd(), Path(module)
     if module.endswith(".py"):
-        if not path.is_file():
-            raise UsageError(f"{printable(module)}: there is no such file")
+        if not _is_there(module):
+            raise UsageError(f"{printable(module)} is not there, or cannot be read")
+        path = path.resolve()
         parts, folder = [path.stem], path.parent
         while (folder / "__init__.py").is_file():
             parts.insert(0, folder.name)
             folder = folder.parent
         name = ".".join(parts)
-    sys.path.insert(0, str(folder))
+        if not all(part.isidentifier() for part in parts):
+            raise UsageError(f"{printable(module)}: {printable(name)} is no name that Python imports; rename the file")
+    sys.path[:0] = [str(folder), str(Path.cwd())]
     try:
         found = import_module(name)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the module does when it is imported
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever the module does, also to skip itself as a test
         raise UsageError(f"{printable(module)} cannot be imported: {_what(error)}") from None
     if module.endswith(".py") and getattr(found, "__file__", None) != str(path):
         other = getattr(found, "__file__", None) or "a module of Python itself"
@@ -129,33 +162,46 @@ def _imported(module: str) -> ModuleType:
 
 
 def _what(error: BaseException) -> str:
-    """Return what an error says and where it was raised, in one line."""
-    said = " ".join(str(error).split())
+    """Return in one line what an error says, and the line of the user's code that it comes from."""
+    said = printable(" ".join(str(error).split()))
+    kind = "" if isinstance(error, PaydoubleError) else f"{type(error).__name__}: "
     if isinstance(error, SyntaxError):
-        return f"{type(error).__name__}: {printable(said)}"
+        return kind + said
     # The first frame is this module's; those of the import itself tell nothing.
     frames = [each for each in traceback.extract_tb(error.__traceback__)[1:] if "importlib" not in each.filename]
-    place = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {printable(said)}{printable(place)}"
+    own = [each for each in frames if _PACKAGES not in each.filename and not each.filename.startswith(_OWN)] or frames
+    place = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+    return f"{kind}{said}{printable(place)}"
 
 
-def _class_of(module: ModuleType, told: str, name: str | None) -> type[Merchant]:
-    """Return an adapter of a module; without a name the only one that the module has."""
+def _adapter_of(module: ModuleType, told: str, name: str | None) -> tuple[str, type[Merchant]]:
+    """Return the name and the class of an adapter of a module; without a name the only one that is there."""
     from paydouble.stateful.merchant import Merchant
 
-    own = {key: value for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Merchant)}
-    made = {key: value for key, value in own.items() if value.__module__ == module.__name__}
-    names = ", ".join(made) or "none"
-    if name is None and not made:
-        raise UsageError(f"{printable(told)} has no adapter: no class in it derives from paydouble.stateful.Merchant")
-    if name is None:
-        # A base that is shared by several is no shop of its own.
-        last = [key for key, value in made.items() if not any(value in each.__mro__[1:] for each in made.values())]
-        if len(last) != 1:
-            example = f"{printable(told)}:{last[0]}"
-            raise UsageError(f"{printable(told)} has these adapters: {names}; name one, as in {example}")
-        name = last[0]
-    if name not in own:
-        kind = "is no class that derives from paydouble.stateful.Merchant" if hasattr(module, name) else "is not there"
-        raise UsageError(f"{printable(told)}: {printable(name)!r} {kind}; its adapters are: {names}")
-    return own[name]
+    told = printable(told)
+    adapters = {
+        key: value
+        for key, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Merchant) and not _is_of_paydouble(value)
+    }
+    made = {key: value for key, value in adapters.items() if value.__module__ == module.__name__} or adapters
+    names = ", ".join(made)
+    if name is not None:
+        if name not in adapters:
+            kind = (
+                "is no class that derives from paydouble.stateful.Merchant" if hasattr(module, name) else "is not there"
+            )
+            raise UsageError(f"{told}: {name!r} {kind}; its adapters are: {names or 'none'}")
+        return name, adapters[name]
+    if not made:
+        raise UsageError(f"{told} has no adapter: no class in it derives from paydouble.stateful.Merchant")
+    first = next(iter(made))
+    if len(set(made.values())) > 1:
+        raise UsageError(f"{told} has these adapters: {names}; name one, as in {told}:{first}")
+    return first, made[first]
+
+
+def _is_of_paydouble(adapter: type) -> bool:
+    """Return whether a class is a base that this package offers, and not one that was made by it from a file."""
+    module = sys.modules.get(adapter.__module__)
+    return adapter.__module__.startswith("paydouble.") and getattr(module, adapter.__name__, None) is adapter

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from paydouble.cli.replay import NO_COLOR
-from paydouble.cli.shops import METAVAR, testing
+from paydouble.cli.shops import METAVAR, complete_shops, testing
 from paydouble.cli.terminal import Terminal, count
 
 
@@ -19,6 +19,7 @@ from paydouble.cli.terminal import Terminal, count
 @click.option(
     "--merchant",
     metavar=METAVAR,
+    shell_complete=complete_shops,
     default="merchant.yaml",
     show_default=True,
     help="The shop that breaks the rule: a merchant.yaml, or FILE.py:CLASS.",

@@ -36,6 +36,8 @@ class HttpMerchant(Merchant):
 
     served: ClassVar[bool] = True
     file: ClassVar[MerchantFile]
+    template: ClassVar[MerchantFile]
+    """The file as it is written, with the placeholders that each run fills."""
     driver: ClassVar[Driver]
     folder: ClassVar[Path]
     temporary_folder: ClassVar[Path | None] = None
@@ -252,8 +254,8 @@ def adapter_of(file: MerchantFile, folder: Path) -> type[HttpMerchant]:
     return adapter
 
 
-def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None:
-    file, temporary_folder = with_run_values(file)
+def _fill(adapter: type[HttpMerchant], template: MerchantFile, folder: Path) -> None:
+    file, temporary_folder = with_run_values(template)
     driver = file.driver
     if driver is None:
         raise UsageError(
@@ -261,6 +263,7 @@ def _fill(adapter: type[HttpMerchant], file: MerchantFile, folder: Path) -> None
         )
     members: dict[str, Any] = {
         "file": file,
+        "template": template,
         "driver": driver,
         "service_port": file.service.port,
         "secrets": file.service.secrets,

@@ -171,8 +171,9 @@ def meanwhile_sold() -> Iterator[CataloguePlay]:
 def slow() -> Iterator[CataloguePlay]:
     """Yield payments and refunds that take days. They must neither be forgotten nor taken for done."""
     silent, hours = step("webhooks", "drop all"), step("wait", "8h", jobs_every="1h")
-    # What is shown is looked at after two hours as well: a shop may have given the order up.
-    days: tuple[Step, ...] = (step("wait", "2h", jobs_every="30m"), step("wait", "3d", jobs_every="1h"), SETTLE)
+    # What is shown is looked at after two hours and after nearly five as well: a shop may have given the order up.
+    early = (step("wait", "2h", jobs_every="30m"), step("wait", "2h50m", jobs_every="30m"))
+    days: tuple[Step, ...] = (*early, step("wait", "3d", jobs_every="1h"), SETTLE)
     for scenario, nearly in SLOW_SCENARIOS.items():
         paid = step("pay", 1, scenario=scenario)
         yield CataloguePlay((ORDER, paid, *days))

@@ -62,7 +62,8 @@ def of_fulfilment(merchant: Merchant, order: Order, status: str, state: Expected
         yield from _of_wrong_payments(order, state)
         return
     # Until a person decides. Who has given a part back on the provider's own pages may want the goods to stay.
-    may_wait = status == "review" or order.waits_for_a_person
+    decides = status == "review" and (bool(state.disputes) or not order.was_shipped)
+    may_wait = decides or order.waits_for_a_person
     may_wait |= bool(order.refunded_elsewhere) and not order.was_shipped
     if merchant.shipments(name) == 0 and has_its_money(order, state) and not may_wait:
         rest = "of which a part was given back" if state.refunds else "which is paid"

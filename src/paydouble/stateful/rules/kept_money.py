@@ -104,7 +104,7 @@ def of_won_dispute(merchant: Merchant, order: Order, status: str, state: Expecte
     service has refused may be looked at for longer than the dispute.
     """
     is_held = status == "review" and merchant.shipments(order.id) == 0
-    is_held &= not (order.refund_was_refused or order.was_wronged)
+    is_held &= not order.refund_was_refused
     is_won = bool(state.disputes) and has_its_money(order, state)
     if is_won and is_held and not state.refunds and not expected.amount_differs(state):
         yield Rule.END, f"leaves {order.id} in review in the end, though its dispute was won and its money is there"
