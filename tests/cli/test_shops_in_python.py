@@ -126,13 +126,17 @@ def test_an_adapter_of_a_merchant_file_is_treated_as_the_file(
 
 
 def test_several_parts_run_at_the_same_time(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each imports the adapter itself."""
-    write("python_shops.py", SHOPS)
+    """Each imports the adapter itself, and knows its number."""
+    write(
+        "python_shops.py",
+        f"{SHOPS}\nimport os, pathlib\npathlib.Path('part-' + os.environ.get('PAYDOUBLE_PART', 'none')).touch()\n",
+    )
 
     assert run(["explore", "python_shops.py:AlwaysPaid", "--examples", "0", "--jobs", "2"]) == 1
     out = capsys.readouterr().out
     assert "    paydouble explore python_shops.py:AlwaysPaid --part 2/2 --from " in out
     assert out.endswith("✗ 2 of 2 parts found something.\n")
+    assert sorted(path.name for path in Path.cwd().glob("part-*")) == ["part-1", "part-2", "part-none"]
 
 
 def test_an_adapter_that_cannot_be_made_is_told() -> None:
