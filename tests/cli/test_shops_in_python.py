@@ -15,10 +15,10 @@ from paydouble.cli.main import run
 
 SUPPORT = Path(__file__).parents[1] / "support"
 NAMES = "Base, Correct, AlwaysPaid, HasAPort, CannotStart"
-FORMS = "a shop is merchant.yaml, adapter.py:ShopAdapter or package.module:ShopAdapter"
-NO_SHOP = f"is no shop; {FORMS}"
+FORMS = "write merchant.yaml, adapter.py:ShopAdapter or package.module:ShopAdapter"
+NO_SHOP = f"names no shop; {FORMS}"
 UNREADABLE = "merchant.yaml:1:1: this cannot be read (no such file or directory)"
-NO_ADAPTER = "is no class that derives from paydouble.stateful.Merchant"
+NO_ADAPTER = "is not a class that derives from paydouble.stateful.Merchant"
 SHOPS = f"""
 import sys
 sys.path.append({str(SUPPORT)!r})
@@ -95,7 +95,9 @@ def test_a_file_with_one_adapter_is_enough(capsys: pytest.CaptureFixture[str]) -
     write("shop/adapter.py", "from .neighbour import Correct\nclass Own(Correct): pass\nAlias = Own\n")
     write("tests/test_shop.py", "from shop.adapter import Own\nfrom paydouble.stateful import Merchant\n")
 
-    for named in ("shop/adapter.py", "tests/test_shop.py", "shop.adapter:Alias"):
+    write("whole/__init__.py", "from shop.neighbour import Correct\nclass Own(Correct): pass\n")
+
+    for named in ("shop/adapter.py", "tests/test_shop.py", "shop.adapter:Alias", "whole/__init__.py"):
         assert run(["explore", named, "--examples", "0", "--for", "1ms"]) == 0
         assert capsys.readouterr().out.startswith("Nothing was found in the time of --for 1ms")
 
@@ -139,11 +141,15 @@ def test_several_parts_run_at_the_same_time(capsys: pytest.CaptureFixture[str]) 
     assert sorted(path.name for path in Path.cwd().glob("part-*")) == ["part-1", "part-2", "part-none"]
 
 
-def test_an_adapter_that_cannot_be_made_is_told() -> None:
+def test_an_adapter_that_cannot_be_made_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     """As a shop that cannot be tested, not as a finding."""
     write("python_shops.py", SHOPS)
 
     assert run(["explore", "python_shops.py:CannotStart", "--examples", "0"]) == 3
+    why, advice = capsys.readouterr().out.splitlines()[:2]
+    assert why.startswith("The adapter CannotStart raised ValueError: no")
+    assert "database at python_shops.py:" in why
+    assert advice == "The shop cannot be tested."
 
 
 @pytest.mark.parametrize(
@@ -169,7 +175,8 @@ def test_an_adapter_that_cannot_be_made_is_told() -> None:
         (["python_shops.py:"], f"'python_shops.py:' {NO_SHOP}"),
         (["python_shops.Correct"], f"'python_shops.Correct' is not there; {FORMS}"),
         (["nowhere"], f"'nowhere' is not there; {FORMS}"),
-        (["my-shop.py"], "my-shop.py: my-shop is no name that Python imports; rename the file"),
+        (["merchant.yaml:Shop"], f"'merchant.yaml:Shop' {NO_SHOP}"),
+        (["my-shop.py"], "my-shop.py: Python cannot import my-shop; give the file another name"),
         (["nowhere:Shop"], "nowhere cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
         (["fails.py"], "fails.py cannot be imported: ZeroDivisionError: division by zero (FOLDER/fails.py, line 2)"),
         (["skips.py"], "skips.py cannot be imported: Skipped: no driver (FOLDER/skips.py, line 2)"),

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 from bugzoo.unusual_shops import NeverAsks
+from late_shipping_shop import ShipsUntouchedOnly
 from returning_shop import ReturnsTheSecond
 from small_shop import LOST, Declined, SmallOrder, SmallShop, Unknown, Wish
 from verdicts_of import verdicts_of
@@ -439,20 +440,6 @@ def test_a_trouble_that_lasts_may_also_meet_the_refunds_of_later_orders() -> Non
         play.provider("dispute half", 2)
 
 
-class ShipsUntouchedOnly(SmallShop):
-    """Ships by its job what is paid, and leaves an order of which a part has gone back alone."""
-
-    def ships_now(self, order: SmallOrder) -> bool:
-        """Leave it to the job."""
-        return False
-
-    def tick(self) -> None:
-        """Ship what is paid."""
-        super().tick()
-        for order in self.orders.values():
-            order.shipped |= self.order_status(order.id) == "paid"
-
-
 class HoldsAfterFailedRefunds(ShipsUntouchedOnly):
     """Shows an order in review when a refund of it has failed, and sends nothing until a person has decided."""
 
@@ -485,7 +472,7 @@ class TakesGoodsBack(HoldsAfterFailedRefunds):
 
 
 def test_goods_that_were_sent_are_not_taken_back_for_a_refund_that_has_failed() -> None:
-    """Whoever decides about the money decides nothing about them."""
+    """The person who decides about the money does not decide about the goods."""
     with pytest.raises(MerchantBug, match="no longer fulfils order-1"), Play(TakesGoodsBack) as play:
         play.pay(scenario="refund-fails")
         play.wait("10s")

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from itertools import takewhile
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 from bugzoo.unusual_shops import ReadsDisputesByTheirEvents
 from cancelling_shop import TakesUpAgain
+from late_shipping_shop import ShipsUntouchedOnly
 from small_shop import RANK, Declined, SmallOrder, SmallShop, Unknown, Wish
 from verdicts_of import verdicts_of
 
@@ -317,7 +318,9 @@ def _disputed_again_in_silence(play: Play) -> None:
 
 
 class GivesUpUnpaid(SmallShop):
-    """Closes an order half an hour after its payment has begun, and gives back what comes later."""
+    """Closes an order some time after its payment has begun, and gives back what comes later."""
+
+    hours: ClassVar[float] = 0.5
 
     def __init__(self, service: ServiceLike) -> None:
         super().__init__(service)
@@ -330,7 +333,7 @@ class GivesUpUnpaid(SmallShop):
         return order.id not in self.closed
 
     def gives_up(self, order: SmallOrder) -> bool:
-        started = order.wish is not None and self.service.now() - order.wish.since > 1800
+        started = order.wish is not None and self.service.now() - order.wish.since > self.hours * 3600
         return started and not self.of(order.id, "payin", "succeeded")
 
     def tick(self) -> None:
@@ -495,10 +498,9 @@ def test_an_order_without_a_received_payment_may_be_given_up(shop: type[SmallSho
 
 
 class GivesUpAfterADay(GivesUpUnpaid):
-    """Closes an order a day after its payment has begun."""
+    """Does not wait for longer than a day."""
 
-    def gives_up(self, order: SmallOrder) -> bool:
-        return order.wish is not None and self.service.now() - order.wish.since > 24 * 3600 and super().gives_up(order)
+    hours = 24
 
 
 def test_an_order_is_kept_for_five_hours_of_a_received_payment_and_not_longer() -> None:
@@ -510,12 +512,10 @@ def test_an_order_is_kept_for_five_hours_of_a_received_payment_and_not_longer() 
 
 
 class GivesUpTooEarly(GivesUpUnpaid):
-    """Closes an order after four and a half hours."""
+    """Does not wait for the five hours of its promise."""
 
     demands = ("received payment",)
-
-    def gives_up(self, order: SmallOrder) -> bool:
-        return order.wish is not None and self.service.now() - order.wish.since > 4.6 * 3600 and super().gives_up(order)
+    hours = 4.6
 
 
 def test_the_catalogue_looks_at_a_received_payment_until_the_five_hours_are_over() -> None:
@@ -525,20 +525,12 @@ def test_the_catalogue_looks_at_a_received_payment_until_the_five_hours_are_over
     assert "The merchant calls order-1 cancelled while its payment is processing, which is received money" in told
 
 
-class AsksAboutRefusedRefunds(SmallShop):
-    """Ships by its job; shows an order in review when a refund of it was refused, and holds its goods back."""
+class AsksAboutRefusedRefunds(ShipsUntouchedOnly):
+    """Shows an order in review when a refund of it was refused, and holds its goods back."""
 
     def order_status(self, order_id: str) -> str:
         refused = any(each.state == "refused" for each in self.orders[order_id].refunds.values())
         return "review" if refused else super().order_status(order_id)
-
-    def ships_now(self, order: SmallOrder) -> bool:
-        return False
-
-    def tick(self) -> None:
-        super().tick()
-        for order in self.orders.values():
-            order.shipped |= self.order_status(order.id) == "paid"
 
     def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
         super().refund(order_id, refund_id, amount)
@@ -555,6 +547,8 @@ def test_an_order_may_stay_in_review_for_a_refused_refund_when_its_dispute_was_w
         play.provider("dispute")
         play.refund()
         play.provider("dispute won")
+
+    assert (play.status(), play.shipments()) == ("review", 0)
 
 
 class GivesUpFirst(GivesUpUnpaid):

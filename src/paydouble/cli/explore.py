@@ -28,6 +28,8 @@ from paydouble.core.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hypothesis import settings
+
     from paydouble.stateful.coverage import Coverage
     from paydouble.stateful.machine import MerchantMachine
     from paydouble.stateful.merchant import Merchant
@@ -125,9 +127,7 @@ def explore(
         raise UsageError(_EXTRA) from None
     from hypothesis import seed as seeded
 
-    from paydouble.conformance.calling import CallFailed
     from paydouble.stateful.processors import processors
-    from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
 
     terminal = Terminal(no_color=no_color)
     shop = shop_of(named)
@@ -146,9 +146,22 @@ def explore(
         sys.exit(_at_the_same_time(terminal, shop, jobs, phases, part))
     machine: type[MerchantMachine] = seeded(seed)(type(adapter.__name__, (MerchantMachine,), members))
     report = _Report(terminal, machine, shop, artifacts, raw, time.monotonic(), tried)
+    coverage = _played(report, hunt_settings(max(1, examples), _STEPS))
+    whole = terminal.green(f"{terminal.good} Nothing was found.")
+    cut = f"Nothing was found in the time of --for {limit}; without it, all is played{_going_on(coverage)}."
+    report.nothing_found(cut if coverage.was_cut() else whole)
+    if coverage.was_cut() and part is None and (number := processors()) > 1:
+        terminal.say_prose(f"This computer has {number} processors: --jobs {number} uses all of them.")
+
+
+def _played(report: _Report, hunt: settings) -> Coverage:
+    """Run the machine; returns what was tried. Ends the command with a report unless nothing was found."""
+    from paydouble.conformance.calling import CallFailed
+    from paydouble.stateful.verdicts import AdapterMisfit, MerchantBug
+
     with _interrupted_by_sigterm():
         try:
-            coverage: Coverage = machine.run(hunt_settings(max(1, examples), _STEPS))
+            coverage: Coverage = report.machine.run(hunt)
         except MerchantBug:
             report.found()
             sys.exit(1)
@@ -159,12 +172,8 @@ def explore(
             report.interrupted()
             sys.exit(130)
         finally:
-            shop.end()
-    whole = terminal.green(f"{terminal.good} Nothing was found.")
-    cut = f"Nothing was found in the time of --for {limit}; without it, all is played{_going_on(coverage)}."
-    report.nothing_found(cut if coverage.was_cut() else whole)
-    if coverage.was_cut() and part is None and (number := processors()) > 1:
-        terminal.say_prose(f"This computer has {number} processors: --jobs {number} uses all of them.")
+            report.shop.end()
+    return coverage
 
 
 def _at_the_same_time(terminal: Terminal, shop: Shop, jobs: int, phases: tuple[str, ...], part: str | None) -> int:

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 METAVAR: Final = "SHOP"
 FAILED: Final = 3
 """The exit status when a shop cannot be tested."""
-_FORMS: Final = "a shop is merchant.yaml, adapter.py:ShopAdapter or package.module:ShopAdapter"
+_FORMS: Final = "write merchant.yaml, adapter.py:ShopAdapter or package.module:ShopAdapter"
 _IN_PYTHON: Final = re.compile(r"(?P<module>.+\.py|[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?::(?P<name>[^\W\d]\w*))?")
+_DESCRIPTION: Final = re.compile(r"\.ya?ml$", re.IGNORECASE)
 _PACKAGES: Final = f"{os.sep}site-packages{os.sep}"
 _OWN: Final = f"{Path(__file__).parents[1]}{os.sep}"
 
@@ -87,12 +88,12 @@ def shop_of(named: str) -> Shop:
     """Return the shop that an argument names; `UsageError` when there is none, or it cannot be used."""
     if _names_python(named):
         found = _IN_PYTHON.fullmatch(named)
-        if found is None:
-            raise UsageError(f"'{printable(named)}' is no shop; {_FORMS}")
+        if found is None or _DESCRIPTION.search(found["module"]):
+            raise UsageError(f"'{printable(named)}' names no shop; {_FORMS}")
         module = _imported(found["module"])
         name, adapter = _adapter_of(module, found["module"], found["name"])
         return Shop(named, adapter, f"from {module.__name__} import {name}")
-    if not _is_there(named) and re.search(r"\.ya?ml$", named, re.IGNORECASE) is None:
+    if not _is_there(named) and _DESCRIPTION.search(named) is None:
         raise UsageError(f"'{printable(named)}' is not there; {_FORMS}")
     from paydouble.conformance.adapter import adapter_of
     from paydouble.conformance.merchant_file import read_merchant
@@ -141,20 +142,20 @@ def _imported(module: str) -> ModuleType:
         if not _is_there(module):
             raise UsageError(f"{printable(module)} is not there, or cannot be read")
         path = path.resolve()
-        parts, folder = [path.stem], path.parent
+        parts, folder = [path.stem] if path.name != "__init__.py" else [], path.parent
         while (folder / "__init__.py").is_file():
             parts.insert(0, folder.name)
             folder = folder.parent
         name = ".".join(parts)
         if not all(part.isidentifier() for part in parts):
-            raise UsageError(f"{printable(module)}: {printable(name)} is no name that Python imports; rename the file")
+            raise UsageError(f"{printable(module)}: Python cannot import {printable(name)}; give the file another name")
     sys.path[:0] = [str(folder), str(Path.cwd())]
     try:
         found = import_module(name)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - whatever the module does, also to skip itself as a test
-        raise UsageError(f"{printable(module)} cannot be imported: {_what(error)}") from None
+    except BaseException as error:  # whatever the module does, also to skip itself as a test
+        raise UsageError(f"{printable(module)} cannot be imported: {_what(error)}") from error
     if module.endswith(".py") and getattr(found, "__file__", None) != str(path):
         other = getattr(found, "__file__", None) or "a module of Python itself"
         raise UsageError(f"{printable(module)}: the name {name} is that of {other}; give the file another name")
@@ -188,9 +189,8 @@ def _adapter_of(module: ModuleType, told: str, name: str | None) -> tuple[str, t
     names = ", ".join(made)
     if name is not None:
         if name not in adapters:
-            kind = (
-                "is no class that derives from paydouble.stateful.Merchant" if hasattr(module, name) else "is not there"
-            )
+            is_other = hasattr(module, name)
+            kind = "is not a class that derives from paydouble.stateful.Merchant" if is_other else "is not there"
             raise UsageError(f"{told}: {name!r} {kind}; its adapters are: {names or 'none'}")
         return name, adapters[name]
     if not made:
