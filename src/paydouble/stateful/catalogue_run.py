@@ -24,9 +24,11 @@ from paydouble.stateful.merchant import Merchant
 from paydouble.stateful.play import Play
 from paydouble.stateful.progress import shortening, time_left
 from paydouble.stateful.shortening import shortest
-from paydouble.stateful.steps import CataloguePlay
+from paydouble.stateful.steps import CataloguePlay, Hold
 from paydouble.stateful.verdicts import MerchantBug, Place
 
+_UNLIMITED: Final = "no order was seen to be given up within a day"
+_ANY_HOLD: Final = Hold(kept=1, over=2)
 _BEFORE: Final = "its plays come before the first that was asked for"
 
 
@@ -59,7 +61,8 @@ _WHOLE: Final = Extent()
 
 def first_of(merchant: type[Merchant], number: int, named: str) -> int:
     """Return the number of a play to begin with; `UsageError` about the setting `named` when there is no such play."""
-    plays = len(CatalogueRun(merchant).plays())
+    # How long orders are kept, by which some plays may be left out, is not known before the run.
+    plays = len(CatalogueRun(merchant, hold=_ANY_HOLD).plays())
     if not 1 <= number <= plays:
         message = f"there is no play {number:,}; this adapter allows {plays:,}, so give a number from 1 to {plays}"
         raise UsageError(message, member=named)
@@ -83,6 +86,8 @@ class CatalogueRun(NamedTuple):
     """When the merchant shows what a webhook said; see `Play`."""
     progress: Callable[[str], object] = str
     """Called with what is done so far, before each play."""
+    hold: Hold | None = None
+    """When the merchant gives an order up that nobody has paid, where that is known."""
 
     def all(self, coverage: Coverage, found: list[MerchantBug], extent: Extent = _WHOLE) -> None:
         """Run each play that the adapter allows and that can show something new, as far as `extent` says.
@@ -133,8 +138,10 @@ class CatalogueRun(NamedTuple):
         plays = []
         for play in catalogue():
             missing = play.missing(self.merchant)
+            if missing is None and play.depends_on_hold and self.hold is None:
+                missing = _UNLIMITED
             if missing is None:
-                plays.append(play)
+                plays.append(play.with_times_of(self.hold) if self.hold is not None else play)
             elif coverage is not None:
                 coverage.skip(play.entries(), missing)
         return plays

@@ -67,6 +67,7 @@ from paydouble.stateful.catalogue_run import CatalogueRun, Extent, Part, first_o
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.crafted import AHEAD
 from paydouble.stateful.held_to import Shows
+from paydouble.stateful.holds import hold_of
 from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.interruptions import (
     CANCEL_MEANWHILE,
@@ -290,6 +291,8 @@ class MerchantMachine(RuleBasedStateMachine):
         cls.shows = when_it_shows(merchant, cls.seed, cls.patience_seconds)
         run = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows, progress)
         if "catalogue" in cls.phases:
+            progress("how long an order is kept that nobody pays")
+            run = run._replace(hold=hold_of(merchant, cls.seed, cls.patience_seconds))
             seconds = _shorter(cls.catalogue_seconds, until)
             run.all(cls.coverage, cls.found, Extent(seconds, cls.first_play, cls.most_findings, Part(*cls.part)))
             if cls.found:

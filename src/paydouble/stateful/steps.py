@@ -4,14 +4,39 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any, Final, NamedTuple
 
+from paydouble.core.durations import format_duration
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY
 from paydouble.stateful.interruptions import BEFORE_COMMIT, KINDS
 from paydouble.stateful.merchant import Merchant, knows_play_time
 from paydouble.stateful.play import Play, is_a_day
 from paydouble.stateful.provider import BEYOND_THE_CONTRACT, OF_REFUNDS
 from paydouble.stateful.troubles import OF_ROTATION
+
+
+class Hold(NamedTuple):
+    """When a merchant gives an order up that nobody has paid, counted from its click, in milliseconds."""
+
+    kept: int
+    """The last time at which it was still kept."""
+    over: int
+    """The first time at which it was given up."""
+
+
+class HoldTime(Enum):
+    """A time that depends on the merchant."""
+
+    JUST_BEFORE = "until just before an order is given up"
+    """From its click on."""
+    ACROSS = "until it is given up"
+    """From there on."""
+
+    def of(self, hold: Hold) -> str:
+        """Return this time as commands take it."""
+        within = hold.over - hold.kept
+        return format_duration(2 * within if self is HoldTime.ACROSS else hold.kept)
 
 
 class Step(NamedTuple):
@@ -24,6 +49,11 @@ class Step(NamedTuple):
     def take(self, play: Play) -> None:
         """Take the step in a play."""
         getattr(play, self.command)(*self.arguments, **dict(self.options))
+
+    def with_times_of(self, hold: Hold) -> Step:
+        """Return the step with the times of a merchant."""
+        arguments = tuple(each.of(hold) if isinstance(each, HoldTime) else each for each in self.arguments)
+        return self._replace(arguments=arguments)
 
     def missing(self, merchant: type[Merchant]) -> str | None:
         """Return what an adapter lacks for this step to mean anything; None when it lacks nothing."""
@@ -79,6 +109,15 @@ class CataloguePlay(NamedTuple):
     reason: str = ""
     """Why its troubles are combined; empty when one is played alone."""
     dialect: str = "plain"
+
+    @property
+    def depends_on_hold(self) -> bool:
+        """Whether it has a time that depends on the merchant."""
+        return any(isinstance(each, HoldTime) for step in self.steps for each in step.arguments)
+
+    def with_times_of(self, hold: Hold) -> CataloguePlay:
+        """Return the play with the times of a merchant."""
+        return self._replace(steps=tuple(step.with_times_of(hold) for step in self.steps))
 
     def missing(self, merchant: type[Merchant]) -> str | None:
         """Return what an adapter lacks for this play; None when it lacks nothing."""

@@ -1,0 +1,49 @@
+"""Finds out for how long a merchant keeps an order that nobody pays.
+
+Each merchant has a time of its own, and what happens around its end is lost most easily: the payer pays in the last
+minute, or the only read that would tell fails. The catalogue names these times by `HoldTime`, and each merchant's own
+are put in their place before a play is run, so that reports show times like any other.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+from paydouble.core.durations import UNITS_MS, format_duration
+from paydouble.stateful.driver import MakeMerchant
+from paydouble.stateful.play import Play
+from paydouble.stateful.steps import Hold, step
+from paydouble.stateful.verdicts import MerchantBug
+
+_CLICKED: Final = (step("order"), step("pay", 1, scenario="payer-decides"))
+# Jobs run so many times, so often. Few keep an order for longer than a day, when its payment expires.
+_RUNS: Final = ((60, UNITS_MS["m"]), (12, 10 * UNITS_MS["m"]), (44, 30 * UNITS_MS["m"]))
+_OPEN: Final = frozenset({"unpaid", "pending"})
+_GIVEN_UP: Final = frozenset({"failed", "cancelled"})
+
+
+def hold_of(merchant: MakeMerchant, seed: int = 0, patience_seconds: float = 10.0) -> Hold | None:
+    """Return when a merchant gives an order up whose payment waits for its payer; None when it is kept for a day.
+
+    Also None when it is given up within a minute: then nothing comes just before that time.
+    """
+    play = Play(merchant, seed=seed, patience_seconds=patience_seconds)
+    found = None
+    with suppress(MerchantBug):  # the catalogue reports it
+        for each in _CLICKED:
+            each.take(play)
+        found = _watched(play) if play.status() in _OPEN else None
+    play.close()
+    return found if found is not None and found.kept else None
+
+
+def _watched(play: Play) -> Hold | None:
+    passed = 0
+    for times, pause in _RUNS:
+        for _ in range(times):
+            play.wait(format_duration(pause))
+            if play.status() in _GIVEN_UP:
+                return Hold(passed, passed + pause)
+            passed += pause
+    return None
