@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -137,9 +138,30 @@ class LeavesWhatItIsTold(LeavesItToAPerson):
             super().learn(resource)
 
 
+class KnowsTheRest(SmallShop):
+    """Promises to ask for no more than is left."""
+
+    demands = ("refund limit",)
+
+
+class FreesAfterAWeek(KnowsTheRest):
+    """Takes the money of a refund for free again when it has had no outcome for a week."""
+
+    def promised(self, order: SmallOrder) -> Decimal:
+        """Return the money of the younger refunds."""
+        now, since = self.service.now(), {name: wish.since for name, wish in order.refunds.items()}
+        old = sum(
+            each["amount"]
+            for each in self.of(order.id, "refund", "created", "processing")
+            if now - since[each["external_identifier"]] > 7 * DAY_SECONDS
+        )
+        return super().promised(order) - Decimal(old)
+
+
 @pytest.mark.parametrize(
     ("merchant", "verdict"),
     [
+        (FreesAfterAWeek, "The merchant takes a refund of 24.95 EUR of order-1, of which 16.64 EUR is left"),
         (LeavesWhatItIsTold, "The merchant answered 200 to the refund.succeeded of order-1 and calls it review"),
         (GivesUpAsking, "The merchant calls order-1 pending in the end; the service's ledger says paid"),
         (ClosesEarly, "The merchant calls order-1 cancelled in the end; the service's ledger says paid"),
@@ -152,7 +174,7 @@ def test_who_does_not_wait_is_found(merchant: type[Merchant], verdict: str) -> N
     assert any(each.startswith(verdict) for each in verdicts_of(merchant, is_slow))
 
 
-@pytest.mark.parametrize("merchant", [SmallShop, ReservesForAnHour, LeavesItToAPerson])
+@pytest.mark.parametrize("merchant", [KnowsTheRest, ReservesForAnHour, LeavesItToAPerson])
 def test_who_waits_or_gives_the_money_back_passes(merchant: type[Merchant]) -> None:
     """After days a merchant may have sold the goods to somebody else, or have no answer about a refund."""
     assert list(verdicts_of(merchant, is_slow)) == []

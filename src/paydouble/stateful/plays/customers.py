@@ -197,3 +197,10 @@ def slow() -> Iterator[CataloguePlay]:
         yield CataloguePlay((*begun, step("refund", 1, share), *days))
         yield CataloguePlay((*begun, silent, step("refund", 1, share), *days), "reads are all that tells, for days")
     yield CataloguePlay((*begun, step("refund"), *days[:1], step("refund_again"), SETTLE), "it is asked for again")
+    # Its money is under way for all that time, also when a shop has heard nothing of it for a day or a week.
+    why = "another refund is asked for while one has been open for days"
+    for open_for in ("25h", "8d"):
+        first, waits = step("refund", 1, "most"), step("wait", open_for, jobs_every="3h")
+        for told in ((), (silent,)):
+            yield CataloguePlay((*begun, *told, first, waits, step("refund", 1, "half"), *days), why)
+        yield CataloguePlay((*begun, first, waits, step("cancel"), *days), why)
