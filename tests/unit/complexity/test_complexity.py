@@ -1,7 +1,8 @@
-"""Whatever strangers send is read in time that grows with its length: four times as much, at most eight times as long.
+"""Whatever strangers send is read in time that grows with its length: eight times as much, at most 22 times as long.
 
-What is measured is the processor time of this thread, the least of several runs. Linear work takes four times as long
-and quadratic work sixteen times, so that the limit stands a factor of two from both. A figure that is too high is
+What is measured is the processor time of this thread, the least of several runs. Linear work takes eight times as long
+and quadratic work 64 times, so that the limit stands a factor of almost three from both: what is larger than the
+processor's cache takes up to 2.5 times as long when other programs use the cache as well. A figure that is too high is
 measured again, since quadratic work is too slow every time. The measure itself is tested with a counted clock.
 """
 
@@ -31,8 +32,9 @@ from paydouble.web.control.sandboxes import CreateSandbox
 
 Work = Callable[[], object]
 Clock = Callable[[], float]
-GROWTH = 4
-MOST = 8.0
+GROWTH = 8
+MOST = 22.0
+_SMALL = 4  # a quarter of the size, so that the larger work is twice the size
 ROUNDS = 8
 
 
@@ -55,8 +57,8 @@ def seconds(work: Work, clock: Clock) -> float:
 
 
 def check(work_of: Callable[[int], Work], size: int, clock: Clock = time.thread_time) -> None:
-    """Fail when four times the size takes more than eight times as long, however often it is tried."""
-    small, large = work_of(size // 2), work_of(GROWTH * (size // 2))
+    """Fail when eight times the size takes more than 22 times as long, however often it is tried."""
+    small, large = work_of(size // _SMALL), work_of(GROWTH * (size // _SMALL))
     ratios: list[float] = []
     for _ in range(ROUNDS):
         ratios.append(seconds(large, clock) / seconds(small, clock))
@@ -155,7 +157,7 @@ WORK: dict[str, tuple[Callable[[int], Work], int]] = {
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_four_times_as_much_takes_at_most_eight_times_as_long(name: str) -> None:
+def test_eight_times_as_much_takes_at_most_22_times_as_long(name: str) -> None:
     """No parser of what strangers send looks at one part of it again for each other."""
     check(*WORK[name])
 
@@ -183,5 +185,5 @@ def test_the_measure_sees_quadratic_work(power: int, seen: bool) -> None:
 
         return work
 
-    with pytest.raises(pytest.fail.Exception, match="took 16") if seen else nullcontext():
+    with pytest.raises(pytest.fail.Exception, match="took 64") if seen else nullcontext():
         check(counted, 400, lambda: now)
