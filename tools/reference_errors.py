@@ -8,6 +8,7 @@ from typing import Final
 
 from paydouble.api.envelopes import SNAKE_CODES
 from paydouble.core.errors import EDGE_CODES, STATUS
+from paydouble.core.exit_status import MEANINGS, ExitStatus
 from paydouble.webhooks import diagnosis
 from paydouble.webhooks.signing import SignatureError
 from paydouble.webhooks.trials import BODY_TRIALS, HEADER_SHAPES, HEADER_TRIALS, SECRET_TRIALS, Mistake
@@ -57,10 +58,7 @@ kinds stay the same between versions; the sentences may change.
 
 | status | meaning |
 |---|---|
-| 0 | Done. |
-| 1 | The answer is negative: a scenario has errors or plays differently, a server is not healthy, a signature does not verify, an act of the demo failed, a test webhook was not delivered. |
-| 2 | Arguments, options, environment, files or a server cannot be used, or the output cannot be written (to a full disk, for instance). |
-| 130 | Stopped with Ctrl-C in the middle (`serve` and `receive` end with 0: they run until they are stopped). |
+{_rows((str(int(each)), MEANINGS[each]) for each in ExitStatus)}
 
 A refusal is one line on standard error, with the command, the place, what is wrong and how to fix it:
 

@@ -36,7 +36,7 @@ NOBODY = ["serve", "--port", "0", "--host", "nobody.invalid", "--insecure-contro
         (["scenario", "chek", "x.yaml"], "paydouble scenario: there is no command 'chek'; did you mean 'check'?"),
         (["signature", "nonsense"], "paydouble signature: there is no command 'nonsense'. Try 'paydouble signature "),
         (["--nonsense"], "paydouble: there is no option '--nonsense'. Try 'paydouble --help'."),
-        (["--version"], "paydouble: there is no option '--version'; did you mean 'version'? Try 'paydouble --help'."),
+        (["--demo"], "paydouble: there is no option '--demo'; did you mean 'demo'? Try 'paydouble --help'."),
         (["version", "--nonsense"], "paydouble version: there is no option '--nonsense'. Try 'paydouble version "),
         (["serve", "--prot=1"], "paydouble serve: there is no option '--prot'; did you mean '--port'?"),
         (

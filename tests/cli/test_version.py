@@ -12,9 +12,10 @@ from bounds import AT_MOST_SECONDS
 from paydouble.cli.main import run
 
 
-def test_version_prints_the_version_alone(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("asked", ["version", "--version"])
+def test_version_prints_the_version_alone(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The version of the installed package, and nothing else."""
-    status = run(["version"])
+    status = run([asked])
 
     assert (status, capsys.readouterr().out) == (0, version("paydouble") + "\n")
 

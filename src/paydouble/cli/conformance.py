@@ -17,6 +17,7 @@ from paydouble.cli.options import SEED
 from paydouble.cli.terminal import Terminal, count, say, say_exactly
 from paydouble.conformance.starting import FRAMEWORKS, starting_file
 from paydouble.core.errors import UsageError
+from paydouble.core.exit_status import ExitStatus
 
 _OUT: Final = click.Path(path_type=Path, dir_okay=False)
 _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
@@ -62,7 +63,7 @@ def doctor(path: Path, no_color: bool) -> None:
     for diagnostic in reading.diagnostics:
         say(*render(diagnostic), err=True)
     if reading.value is None:
-        sys.exit(2)
+        sys.exit(ExitStatus.UNUSABLE)
     wrong = 0
     for check in examine(reading.value, path.resolve().parent):
         if check.ok is None:
@@ -83,7 +84,7 @@ def doctor(path: Path, no_color: bool) -> None:
     terminal.say()
     if wrong:
         terminal.say(terminal.red(f"{terminal.bad} {count(wrong, 'call')} of {path} did not work as expected."))
-        sys.exit(1)
+        sys.exit(ExitStatus.NEGATIVE)
     terminal.say(terminal.green(f"{terminal.good} The shop can be driven and read by {path}."))
 
 

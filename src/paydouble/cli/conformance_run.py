@@ -23,10 +23,9 @@ from paydouble.conformance.report_page import as_html
 from paydouble.conformance.run import CLAUSES, Result, Unreachable, play
 from paydouble.conformance.stage import staged
 from paydouble.core.errors import UsageError
+from paydouble.core.exit_status import ExitStatus
 from paydouble.version import __version__
 
-_INTERRUPTED: Final = 130
-_NOT_TESTED: Final = 3
 _SEEDS: Final = 2**24
 _MOST_PROBLEMS: Final = 4
 _LABEL: Final = 26
@@ -74,7 +73,7 @@ def run(path: Path, options: Options) -> int:
         for line in str(problem).splitlines():
             terminal.say(terminal.red(line))
         terminal.say(f"The shop cannot be tested. Try its calls with: paydouble conformance doctor {path}")
-        return _NOT_TESTED
+        return ExitStatus.NOT_TESTED
     except KeyboardInterrupt:
         interrupted = True
         terminal.say()
@@ -95,7 +94,7 @@ def run(path: Path, options: Options) -> int:
     for output, made in outputs.items():
         if output is not None:
             _write(terminal, output, made(report))
-    return _INTERRUPTED if interrupted else report.exit_status
+    return ExitStatus.INTERRUPTED if interrupted else report.exit_status
 
 
 def _show_progress(terminal: Terminal, played: Iterator[Result], results: list[Result]) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from paydouble.cli.options import SEED
+from paydouble.core.exit_status import ExitStatus
 from paydouble.core.ids import DEFAULT_ID
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def demo(seed: int, no_color: bool) -> int:
     out.say()
     if wrong:
         out.say(out.red(f"{out.bad} {wrong} of {len(ACTS)} acts went wrong; {took}."))
-        return 1
+        return ExitStatus.NEGATIVE
     out.say(out.green(f"{out.good} All {len(ACTS)} acts came out right: {took}."))
     return 0
 

@@ -19,10 +19,11 @@ import click
 from click.core import ParameterSource
 
 from paydouble.cli.options import SEED
-from paydouble.cli.shops import FAILED, METAVAR, Shop, complete_shops, shop_of
+from paydouble.cli.shops import METAVAR, Shop, complete_shops, shop_of
 from paydouble.cli.terminal import Terminal, count
 from paydouble.core.durations import parse_duration
 from paydouble.core.errors import UsageError
+from paydouble.core.exit_status import ExitStatus
 from paydouble.core.printable import printable
 
 if TYPE_CHECKING:
@@ -164,13 +165,13 @@ def _played(report: _Report, hunt: settings) -> Coverage:
             coverage: Coverage = report.machine.run(hunt)
         except MerchantBug:
             report.found()
-            sys.exit(1)
+            sys.exit(ExitStatus.NEGATIVE)
         except (AdapterMisfit, CallFailed) as error:
             report.failed(error)
-            sys.exit(FAILED)
+            sys.exit(ExitStatus.NOT_TESTED)
         except KeyboardInterrupt:
             report.interrupted()
-            sys.exit(130)
+            sys.exit(ExitStatus.INTERRUPTED)
         finally:
             report.shop.end()
     return coverage

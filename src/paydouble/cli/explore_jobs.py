@@ -15,10 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
-from paydouble.cli.shops import FAILED
 from paydouble.cli.terminal import Terminal, count, say
 from paydouble.conformance.placeholders import RUN, places_of
 from paydouble.core.errors import UsageError
+from paydouble.core.exit_status import ExitStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from paydouble.cli.shops import Shop
     from paydouble.conformance.merchant_file import MerchantFile
 
-FOUND: Final = 1
-INTERRUPTED: Final = 130
 PART: Final = "PAYDOUBLE_PART"
 """The environment variable that tells an adapter in which part it plays."""
 _OWN_PORT: Final = "so that each part has a port of its own"
@@ -163,15 +161,15 @@ def _tell_tried(terminal: Terminal, parts: Sequence[_Part]) -> None:
 def _together(terminal: Terminal, statuses: Sequence[int], *, interrupted: bool) -> int:
     """Say in a line what came of all parts, and return the exit status."""
     parts = count(len(statuses), "part")
-    if FOUND in statuses:
-        found = f"{statuses.count(FOUND)} of {parts} found something."
+    if ExitStatus.NEGATIVE in statuses:
+        found = f"{statuses.count(ExitStatus.NEGATIVE)} of {parts} found something."
         terminal.say(terminal.red(f"{terminal.bad} {found}"))
-        return FOUND
+        return ExitStatus.NEGATIVE
     if interrupted:
         terminal.say("Interrupted.")
-        return INTERRUPTED
+        return ExitStatus.INTERRUPTED
     if failed := sum(status != 0 for status in statuses):
         terminal.say(terminal.red(f"{terminal.bad} {failed} of {parts} ended too early."))
-        return FAILED
+        return ExitStatus.NOT_TESTED
     terminal.say(f"Nothing was found in {parts}.")
     return 0

@@ -6,6 +6,7 @@ import click
 
 from paydouble.cli.options import option
 from paydouble.cli.terminal import say
+from paydouble.core.exit_status import ExitStatus
 
 _LONGEST_SECONDS = 3600
 
@@ -43,11 +44,11 @@ def healthcheck(url: str | None, port: int, timeout: float) -> int:
         status = connection.getresponse().status
     except (OSError, ValueError, http.client.HTTPException) as error:
         say(f"{base} does not answer: {' '.join(str(error).split())}", err=True)
-        return 1
+        return ExitStatus.NEGATIVE
     finally:
         connection.close()
     if status != 200:  # noqa: PLR2004 - HTTP
         say(f"{base} answers {status}", err=True)
-        return 1
+        return ExitStatus.NEGATIVE
     say(f"{base} is well")
     return 0

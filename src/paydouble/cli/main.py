@@ -1,6 +1,6 @@
 """The `paydouble` command: finds the subcommand, and turns every refusal into one line and an exit status.
 
-Exit statuses: 0 done, 1 the thing asked about does not hold, 2 unusable arguments or files.
+Exit statuses are in `core/exit_status.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import click
 
 from paydouble.cli.terminal import Unwritable, say
 from paydouble.core.errors import PaydoubleError
+from paydouble.core.exit_status import ExitStatus
 
 # name -> (module, what `--help` says); the module is imported when the command is used.
 COMMANDS: Final = {
@@ -67,7 +68,19 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
+def _say_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    """Print the version and end, as `paydouble version` does."""
+    if value and not ctx.resilient_parsing:
+        from paydouble.version import __version__
+
+        say(__version__)
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_say_version, help="Print the version."
+)
 def cli() -> None:
     """Stand in for a payment service in tests: its API, its signed webhooks, and 72 hours of retries in a second."""
     # `__main__` has switched the collector off for the imports. `serve` switches it on itself, as soon as it listens.
@@ -81,7 +94,7 @@ def run(arguments: list[str] | None = None) -> int:
         result = cli.main(args=arguments, prog_name="paydouble", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         say(*error.format_message().split("\n"), err=True)
-        return 2
+        return ExitStatus.UNUSABLE
     except (click.ClickException, PaydoubleError) as error:
         from paydouble.cli.refusals import find_called, write_refusal
 
@@ -90,9 +103,9 @@ def run(arguments: list[str] | None = None) -> int:
             sys.stdout = None  # or Python would complain when it flushes at exit
         with contextlib.suppress(Unwritable):
             say(*write_refusal(error, called), err=True)
-        return 2
+        return ExitStatus.UNUSABLE
     except (click.Abort, KeyboardInterrupt):
-        return 130
+        return ExitStatus.INTERRUPTED
     except SystemExit as error:
         # click puts a wrapper in place of a pipe that has been closed, and ends with 1; but its reader has seen enough,
         # and nothing went wrong.

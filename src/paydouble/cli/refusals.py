@@ -61,7 +61,7 @@ def _unknown(error: click.ClickException, called: Called) -> str:
     commands = called.command.list_commands(context) if isinstance(called.command, click.Group) else []
     if isinstance(error, click.NoSuchOption):
         name = error.option_name
-        # What others have as `--version` is a command here.
+        # What others have as an option may be a command here.
         near = _nearest(name, _options(called.command)) or _nearest(name, commands)
         return f"there is no option {name!r}" + (f"; did you mean {near!r}?" if near else "")
     # Decided from the words, since click has a class for this error only since 8.4.

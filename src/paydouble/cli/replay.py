@@ -14,6 +14,7 @@ import click
 
 from paydouble.cli.shops import METAVAR, complete_shops, testing
 from paydouble.cli.terminal import Terminal, count
+from paydouble.core.exit_status import ExitStatus
 
 if TYPE_CHECKING:
     from paydouble.runfile.files import Run
@@ -63,7 +64,7 @@ def _again(terminal: Terminal, run: Run) -> int:
     made = run.header.get("version")
     if made != __version__:
         terminal.say(f"The run is from paydouble {made}, and this is {__version__}.")
-    return 1
+    return ExitStatus.NEGATIVE
 
 
 def _with_shop(terminal: Terminal, run: Run, merchant: str) -> int:
@@ -83,7 +84,7 @@ def _with_shop(terminal: Terminal, run: Run, merchant: str) -> int:
     if told.difference is not None:
         terminal.say(f"The first difference to the recorded run is at {told.difference.place}")
         _say_difference(terminal, told.difference)
-    return 0 if told.verdict == "FIXED" else 1
+    return ExitStatus.DONE if told.verdict == "FIXED" else ExitStatus.NEGATIVE
 
 
 def _say_difference(terminal: Terminal, found: Divergence) -> None:

@@ -12,6 +12,7 @@ from paydouble.cli.differences import print_difference
 from paydouble.cli.terminal import Terminal, count
 from paydouble.core.durations import format_duration
 from paydouble.core.errors import UsageError
+from paydouble.core.exit_status import ExitStatus
 from paydouble.rehearsal import Difference, Rehearsal, compare, rehearse
 from paydouble.scenarios.model import Scenario
 from paydouble.scenarios.play import Case
@@ -29,7 +30,7 @@ def play_files(files: Iterable[tuple[Path, Scenario]], terminal: Terminal | None
     what = f"{count(played, 'scenario')} and {count(cases, 'case')} played twice"
     if wrong:
         out.say(out.red(f"{out.bad} {what}: {wrong} wrong."))
-        return 1
+        return ExitStatus.NEGATIVE
     out.say(out.green(f"{out.good} {what}: all came out as their files say."))
     return 0
 

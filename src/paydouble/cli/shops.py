@@ -22,6 +22,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from paydouble.core.errors import PaydoubleError, UsageError
+from paydouble.core.exit_status import ExitStatus
 from paydouble.core.printable import printable
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from paydouble.stateful.merchant import Merchant
 
 METAVAR: Final = "SHOP"
-FAILED: Final = 3
-"""The exit status when a shop cannot be tested."""
 _FORMS: Final = "write merchant.yaml, adapter.py:ShopAdapter or package.module:ShopAdapter"
 _IN_PYTHON: Final = re.compile(r"(?P<module>.+\.py|[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?::(?P<name>[^\W\d]\w*))?")
 _DESCRIPTION: Final = re.compile(r"\.ya?ml$", re.IGNORECASE)
@@ -115,7 +114,7 @@ def testing(terminal: Terminal, named: str) -> Iterator[type[Merchant]]:
         for line in str(error).splitlines():
             terminal.say(terminal.red(line))
         terminal.say(shop.advice)
-        sys.exit(FAILED)
+        sys.exit(ExitStatus.NOT_TESTED)
     finally:
         shop.end()
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from paydouble.cli.terminal import say
+from paydouble.core.exit_status import ExitStatus
 
-EXIT_UNVERIFIED = 1
 # More than any webhook has; an endless stream is refused.
 LARGEST_BODY = 2**24
 
@@ -20,7 +20,7 @@ LARGEST_BODY = 2**24
 class Unusable(click.ClickException):
     """An argument or a file cannot be used: one line, and exit status 2."""
 
-    exit_code = 2
+    exit_code = ExitStatus.UNUSABLE
 
 
 _secret = click.option(
@@ -81,7 +81,7 @@ def check(secret: str, header: str, body_source: str, tolerance: int, now: int |
     if diagnosis.remedy:
         say(f"  to do: {diagnosis.remedy}")
     if not diagnosis.verified:
-        raise click.exceptions.Exit(EXIT_UNVERIFIED)
+        raise click.exceptions.Exit(ExitStatus.NEGATIVE)
 
 
 def _refuse_blank(secret: str) -> None:

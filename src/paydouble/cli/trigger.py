@@ -9,6 +9,7 @@ import click
 
 from paydouble.cli.completion import complete_scenarios
 from paydouble.cli.options import control_token_option, server_option
+from paydouble.core.exit_status import ExitStatus
 from paydouble.core.ids import DEFAULT_ID
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def trigger(
             _tidy(box, found)
         except KeyboardInterrupt:
             say("paydouble trigger: stopped; the server goes on with what is still due", err=True)
-            return 130
+            return ExitStatus.INTERRUPTED
         return _judge(found, case, merchant, stage, out, sends=sends)
 
 
@@ -143,7 +144,7 @@ def _judge(
     ended = f"Ended after {format_duration(stage.since(stage.now))} with {made}"
     if wrong:
         out.say_prose(f"{ended}, not as the file expects.", first=f"{out.bad} ", style=out.red)
-        return 1
+        return ExitStatus.NEGATIVE
     if expects and not comparable:
         out.say_prose(f"{ended}; nothing was sent, so there is nothing to compare with what the file expects.")
     else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from paydouble.cli.options import control_token_option, server_option
+from paydouble.core.exit_status import ExitStatus
 from paydouble.core.ids import DEFAULT_ID
 from paydouble.payments.events import EVENT_TYPES
 
@@ -101,7 +102,7 @@ def _judge(delivery: Document, sandbox: str, out: Terminal) -> int:
         due = f", due at {delivery['next_due_at']} on the sandbox's clock" if delivery["next_due_at"] else ""
         why = _UNSENT.get(delivery["status"], f"its delivery is {delivery['status']}{due}").format(sandbox=sandbox)
         out.say(out.red(f"{out.bad} not sent: {why}"))
-        return 1
+        return ExitStatus.NEGATIVE
     latency = took(float(attempt["latency_ms"]))
     if attempt["status"] is not None and 200 <= attempt["status"] < 300:  # noqa: PLR2004 - HTTP
         out.say(out.green(f"{out.good} {attempt['status']} {latency}"))
@@ -111,4 +112,4 @@ def _judge(delivery: Document, sandbox: str, out: Terminal) -> int:
     out.say(out.red(f"{out.bad} {result}"))
     if delivery["next_due_at"]:
         out.say(f"  again at {delivery['next_due_at']} on the sandbox's clock")
-    return 1
+    return ExitStatus.NEGATIVE

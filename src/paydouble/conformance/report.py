@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 from paydouble.conformance.expected import Expected, compare
 from paydouble.conformance.levels import LEVELS, Level
 from paydouble.conformance.run import BINDING, Result, Verdict, in_fix_order
+from paydouble.core.exit_status import ExitStatus
 from paydouble.core.printable import printable
 
 _MOST_SHOWN: Final = 4000
@@ -63,13 +64,13 @@ class Report:
         return found
 
     @property
-    def exit_status(self) -> int:
-        """Return 0, 1 when something that binds is broken, or 3 when what was asked for could not be tested."""
+    def exit_status(self) -> ExitStatus:
+        """Return whether something that binds is broken, or what was asked for could not be tested."""
         fails = [each for each in self.results if each.fails(strict=self.strict) and each.clause.id not in self.known]
         if fails or self.expected.surprises:
-            return 1
+            return ExitStatus.NEGATIVE
         untested = {each.clause.id for each in self.results if each.verdict == "not_tested"}
-        return 3 if untested & self.asked else 0
+        return ExitStatus.NOT_TESTED if untested & self.asked else ExitStatus.DONE
 
     def alone(self, result: Result) -> str:
         """Return the command that plays one clause again."""
