@@ -18,7 +18,8 @@ import pytest
 from bounds import AT_MOST_SECONDS
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "another-process.md"
+PAGES = Path(__file__).parents[2] / "docs" / "how-to"
+PAGE_OF = MappingProxyType({"javascript": "node", "go": "go", "php": "php", "ruby": "ruby", "java": "java"})
 SHOP = """
 import { checkpoint } from "./checkpoint.mjs";
 
@@ -99,6 +100,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 type tells struct{}
@@ -120,6 +122,9 @@ func tell(what string) error {
 }
 
 func main() {
+	fmt.Println(playNow().Format(time.RFC3339))
+	playSleep(90 * time.Minute)
+	fmt.Println(playNow().Format(time.RFC3339))
 	database, _ := sql.Open("points", "")
 	for number := 1; number <= 3; number++ {
 		tx, err := database.Begin()
@@ -143,11 +148,13 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"strings"
+	"time"
 )
 
 func init() { sql.Register("sqlite", tells{}) }
@@ -155,6 +162,9 @@ func init() { sql.Register("sqlite", tells{}) }
 PHP_SHOP = """<?php
 require 'points.php';
 
+$began = now();
+nap(2.5);
+echo now() - $began, PHP_EOL;
 $books = new PointsPdo('sqlite::memory:');
 $books->exec('CREATE TABLE kept (number INTEGER)');
 foreach ([1, 2, 3] as $number) {
@@ -208,8 +218,9 @@ puts Time.now.utc.inspect
 
 
 def _code(language: str, first: str) -> str:
-    """Return the block of the page that begins with a line."""
-    (code,) = re.findall(rf"```{language}\n{re.escape(first)}\n(.+?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    """Return the block of a language's page that begins with a line."""
+    page = (PAGES / f"machine-with-{PAGE_OF[language]}.md").read_text("utf-8")
+    (code,) = re.findall(rf"```{language}\n{re.escape(first)}\n(.+?)```", page, re.DOTALL)
     return str(code)
 
 
@@ -284,9 +295,10 @@ def test_better_sqlite3_marks_the_points_of_all_transactions(tmp_path: Path) -> 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go here")
 def test_a_driver_of_go_marks_the_points_of_all_transactions(tmp_path: Path) -> None:
-    """Before each one, before its commit and after it; a commit that fails is rolled back."""
-    checkpoint = "func checkpoint(inTransaction bool) error {"
-    code = f"{GO_IMPORTS}\n{checkpoint}\n{_code('go', checkpoint)}\n{_code('go', '// points.go')}"
+    """Before each one, before its commit and after it; a commit that fails is rolled back. The time is the play's."""
+    time, checkpoint = "func playNow() time.Time {", "func checkpoint(inTransaction bool) error {"
+    functions = "\n".join(f"{each}\n{_code('go', each)}" for each in (time, checkpoint))
+    code = f"{GO_IMPORTS}\n{functions}\n{_code('go', '// points.go')}"
     (tmp_path / "points.go").write_text(code, "utf-8")
     (tmp_path / "shop.go").write_text(GO_SHOP, "utf-8")
     (tmp_path / "go.mod").write_text("module shop\n\ngo 1.21\n", "utf-8")
@@ -294,7 +306,8 @@ def test_a_driver_of_go_marks_the_points_of_all_transactions(tmp_path: Path) -> 
     printed, said = _run(["go", "run", "."], tmp_path, fails_at=5, GOFLAGS="-mod=mod")
 
     whole = ["begin", "write", "commit"]
-    assert printed == [*whole, "begin", "write", "rollback", "the database is down", *whole, "write alone"]
+    assert printed[:2] == ["2026-01-01T05:00:00Z", "2026-01-01T06:30:00Z"]
+    assert printed[2:] == [*whole, "begin", "write", "rollback", "the database is down", *whole, "write alone"]
     assert said == [False, True, False, False, True, False, True, False, False, False]
 
 
@@ -312,15 +325,21 @@ def _php_has(extension: str) -> bool:
     ],
 )
 def test_a_pdo_of_php_marks_the_points_of_all_transactions(tmp_path: Path, begin: str, commit: str) -> None:
-    """Before each one, before its commit and after it; a failing commit is rolled back, and a single write is one."""
-    checkpoint = "function checkpoint(bool $inTransaction = false): void"
-    code = f"<?php\n{checkpoint}\n{_code('php', checkpoint)}\n{_code('php', '// points.php')}"
+    """Before each one, before its commit and after it; a failing commit is rolled back, and a single write is one.
+
+    The time is the play's.
+    """
+    functions = "\n".join(
+        f"{each}\n{_code('php', each)}"
+        for each in ("function now(): float", "function checkpoint(bool $inTransaction = false): void")
+    )
+    code = f"<?php\n{functions}\n{_code('php', '// points.php')}"
     (tmp_path / "points.php").write_text(code, "utf-8")
     (tmp_path / "shop.php").write_text(PHP_SHOP.replace("{begin}", begin).replace("{commit}", commit), "utf-8")
 
     printed, said = _run(["php", "shop.php"], tmp_path, fails_at=5)
 
-    assert printed == ["the database is down", "1 3 4"]
+    assert printed == ["2.5", "the database is down", "1 3 4"]
     assert said == [False, True, False, False, True, False, True, False, False, False]
 
 
@@ -428,6 +447,7 @@ import java.net.http.*;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.sql.*;
+import java.time.*;
 import javax.sql.DataSource;
 
 public class Shop {
@@ -452,6 +472,9 @@ public class Shop {
     }
 
     public static void main(String[] arguments) throws Exception {
+        System.out.println(now());
+        sleep(Duration.ofMinutes(90));
+        System.out.println(now());
         Connection books = marked(tells(DataSource.class)).getConnection();
         for (int number = 1; number <= 3; number++) {
             books.setAutoCommit(false);
@@ -473,15 +496,21 @@ public class Shop {
 
 @pytest.mark.skipif(shutil.which("javac") is None, reason="there is no JDK here")
 def test_a_data_source_of_java_marks_the_points_of_all_transactions(tmp_path: Path) -> None:
-    """Before each one, before its commit and after it; a failing commit is rolled back, and a single write is one."""
+    """Before each one, before its commit and after it; a failing commit is rolled back, and a single write is one.
+
+    The time is the play's.
+    """
+    time = "static Instant now() throws IOException, InterruptedException {"
     checkpoint = (
         "static void checkpoint(boolean inTransaction) throws IOException, InterruptedException, SQLException {"
     )
-    code = f"{checkpoint}\n{_code('java', checkpoint)}\n{_code('java', '// Points of a DataSource')}"
+    functions = "\n".join(f"{each}\n{_code('java', each)}" for each in (time, checkpoint))
+    code = f"{functions}\n{_code('java', '// Points of a DataSource')}"
     (tmp_path / "Shop.java").write_text(JAVA_SHOP.replace("{code}", code), "utf-8")
 
     printed, said = _run(["java", "Shop.java"], tmp_path, fails_at=5)
 
     whole = ["write", "commit"]
-    assert printed == [*whole, "write", "rollback", "the database is down", *whole, "do", "do", "write"]
+    assert printed[:2] == ["2026-01-01T05:00:00Z", "2026-01-01T06:30:00Z"]
+    assert printed[2:] == [*whole, "write", "rollback", "the database is down", *whole, "do", "do", "write"]
     assert said == [False, True, False, False, True, False, True, False, *[False] * 4]
