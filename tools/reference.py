@@ -145,7 +145,9 @@ def operations_page() -> str:
     )
     events = "\n".join(f"| {kind} | {meaning} | {when} |" for kind, (meaning, when) in EVENT_TYPES.items())
     charts = "\n\n".join(_chart(kind) for kind in TABLES)
-    components = document(OPERATIONS, server_url="")["components"]["schemas"]
+    whole = document(OPERATIONS, server_url="")
+    components = whole["components"]["schemas"]
+    headers = "\n".join(f"| {' | '.join(row)} |" for row in _answer_headers(whole["paths"]))
     bodies = "\n\n".join(
         _fields(row.name, components[row.payload.__name__], components) for row in OPERATIONS if row.payload is not None
     )
@@ -187,6 +189,14 @@ Answers have them under `data`, events under `data.object`; a pay-in in an event
 
 {objects}
 
+## Headers of answers
+
+With the default settings. [Settings](settings.md) add more: the rate-limit headers to all answers, for instance.
+
+| header | statuses | | meaning |
+|---|---|---|---|
+{headers}
+
 ## Lists
 
 A list answers a page of these objects under `data`, and takes these members in its query string.
@@ -207,6 +217,23 @@ opened again after it was won.
 
 {charts}
 """
+
+
+def _answer_headers(paths: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the headers of all answers of the document, each with the statuses that have it."""
+    statuses: dict[str, set[str]] = {}
+    meant: dict[str, Mapping[str, Any]] = {}
+    every: set[str] = set()
+    for operation in (each for path in paths.values() for each in path.values()):
+        for status, answer in operation["responses"].items():
+            every.add(status)
+            for name, header in answer["headers"].items():
+                statuses.setdefault(name, set()).add(status)
+                meant.setdefault(name, header)
+    for name, found in statuses.items():
+        of = "all" if found == every else ", ".join(sorted(found))
+        optional = "" if meant[name]["required"] else " (may be absent)"
+        yield f"`{name}`", of + optional, meant[name]["x-provenance"], meant[name]["description"]
 
 
 def _fields(heading: str, component: Schema, components: Mapping[str, Schema]) -> str:

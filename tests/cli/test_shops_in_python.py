@@ -169,6 +169,7 @@ def test_an_adapter_that_cannot_be_made_is_told(capsys: pytest.CaptureFixture[st
         ),
         (["empty.py"], "empty.py has no adapter: no class in it derives from paydouble.stateful.Merchant"),
         (["nowhere.py"], "nowhere.py is not there, or cannot be read"),
+        (["folder.py"], "folder.py is no file; name a file in it, as in folder.py/adapter.py"),
         ([f"{'long' * 100}.py"], f"{'long' * 100}.py is not there, or cannot be read"),
         (["nowhere\nat_all.py"], f"'nowhere\\nat_all.py' {NO_SHOP}"),
         (["python_shops.py::Correct"], f"'python_shops.py::Correct' {NO_SHOP}"),
@@ -203,6 +204,7 @@ def test_what_cannot_be_used_is_refused_in_a_line(
     write("python_shops.py", SHOPS)
     write("json.py", SHOPS)
     write("empty.py", "")
+    Path("folder.py").mkdir()
     write("fails.py", "\nhalf = 1 / 0\n")
     write("skips.py", "import pytest\npytest.skip('no driver', allow_module_level=True)\n")
     write("of_file.py", FROM_FILE)

@@ -140,6 +140,8 @@ def _imported(module: str) -> ModuleType:
     if module.endswith(".py"):
         if not _is_there(module):
             raise UsageError(f"{printable(module)} is not there, or cannot be read")
+        if not path.is_file():
+            raise UsageError(f"{printable(module)} is no file; name a file in it, as in {printable(module)}/adapter.py")
         path = path.resolve()
         parts, folder = [path.stem] if path.name != "__init__.py" else [], path.parent
         while (folder / "__init__.py").is_file():
