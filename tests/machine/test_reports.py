@@ -27,7 +27,7 @@ from paydouble.scenarios.steps import PayInStep
 from paydouble.stateful import MerchantBug, MerchantMachine, Play, Refused, ServiceLike, explore
 from paydouble.stateful.story import told_rows
 from paydouble.testing import ReplyLost
-from paydouble.timeline import CALL, Row
+from paydouble.timeline import CALL, WEBHOOK, Row
 
 MERCHANTS = {each.name: each.merchant for each in VARIANTS}
 ZOO = Path(__file__).parents[1] / "zoo"
@@ -346,6 +346,17 @@ def test_a_report_leaves_out_what_tells_least(rows: int, telling: set[int], show
     """The first and the last rows are shown, and a single row is never left out for a line that says so."""
     found = [Row(0, CALL, "POST /" if each in telling else "GET /", "200", good=True) for each in range(rows)]
     assert told_rows(found) == shown
+
+
+def test_a_report_leaves_out_webhooks_before_requests() -> None:
+    """Most findings are about what the merchant has asked for."""
+    posts = {40, 60, 61}
+    found = [
+        Row(0, CALL if each in posts else WEBHOOK, "POST /" if each in posts else "pay-in.created", "200", good=True)
+        for each in range(124)
+    ]
+
+    assert told_rows(found) == FIRST | set(range(8, 14)) | posts | set(range(102, 124))
 
 
 def test_a_report_of_a_shop_that_has_sent_nothing_has_no_such_list() -> None:

@@ -174,10 +174,9 @@ def told_rows(rows: Sequence[Row], others: frozenset[str] = frozenset()) -> set[
     if len(rows) > _FIRST_ROWS + _TELLING_ROWS + _LAST_ROWS:
         numbers = [number for number in numbers if others.isdisjoint(names_in(rows[number].what))]
     between = numbers[_FIRST_ROWS : max(_FIRST_ROWS, len(numbers) - _LAST_ROWS)]
-    telling = [number for number in between if _tells(rows[number])]
-    # Of a request that is repeated for a day the first and the last.
-    half = _TELLING_ROWS // 2
-    told = {*numbers}.difference(between) | {*telling[:half], *telling[-half:]}
+    posts = _ends([number for number in between if _is_post(rows[number])], _TELLING_ROWS)
+    others_telling = [number for number in between if _tells(rows[number]) and not _is_post(rows[number])]
+    told = {*numbers}.difference(between) | posts | _ends(others_telling, _TELLING_ROWS - len(posts))
     folded = {*range(len(rows))} - told
     # A line that says that one is left out is as long as that one.
     folded -= {each for each in folded if not {each - 1, each + 1} & folded}
@@ -202,6 +201,12 @@ def _together(idle: Sequence[Row]) -> list[Row]:
     return [replace(first, what=f"{first.what}{times}, nothing sent")]
 
 
+def _ends(numbers: Sequence[int], most: int) -> set[int]:
+    """Return so many numbers at most: of a request that is repeated for a day the first and the last."""
+    half = most // 2
+    return {*numbers} if len(numbers) <= most else {*numbers[:half], *numbers[len(numbers) - half :]}
+
+
 def _is_idle(row: Row, following: Row | None) -> bool:
     """Return whether a row is of background jobs that have sent nothing."""
     return _is_of_jobs(row) and (following is None or following.who != CALL)
@@ -209,6 +214,11 @@ def _is_idle(row: Row, following: Row | None) -> bool:
 
 def _is_of_jobs(row: Row) -> bool:
     return row.who == MERCHANT and row.what == "tick()"
+
+
+def _is_post(row: Row) -> bool:
+    """Return whether a row is a request that changes something, which most findings are about."""
+    return row.who == CALL and row.what.startswith("POST ")
 
 
 def _tells(row: Row) -> bool:

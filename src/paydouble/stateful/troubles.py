@@ -163,9 +163,11 @@ def _only(operation: str, faults: Iterable[Document]) -> tuple[Document, ...]:
 READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     {
         "stale": Trouble("the next reads show older states of payments", _behind("stale_read")),
-        "not found yet": Trouble("the next reads do not find young payments", _behind("not_found_yet")),
+        "not found yet": Trouble(
+            "the next reads do not find payments of the last ten minutes", _behind("not_found_yet")
+        ),
         "refunds not found yet": Trouble(
-            "the next reads do not find young refunds", _behind("not_found_yet", "refund-*")
+            "the next reads do not find refunds of the last ten minutes", _behind("not_found_yet", "refund-*")
         ),
         "overtaken": Trouble(
             "events of four seconds overtake the answer to the next read", _api("latency", phase=_AFTER, fixed="4s")
