@@ -11,6 +11,7 @@ from bugzoo.adapter import ZooMerchant
 from bugzoo.receiver import Receiver
 from bugzoo.shop import Shop
 from bugzoo.store import total
+from bugzoo.unusual_shops import WorksLater
 from verdicts_of import verdicts_of
 
 from paydouble.stateful import MerchantBug, Play
@@ -410,3 +411,28 @@ def test_the_event_of_the_end_may_come_after_the_money() -> None:
     CatalogueRun(ZooMerchant).one(play)
     with pytest.raises(MerchantBug, match="called order-1 paid and now calls it cancelled, though its money is there"):
         CatalogueRun(shop(receiver_part=CancelsByEvent)).one(play)
+
+
+class TakesBackAtOnce(WorksLater):
+    """Works on events in a job, and makes the goods worthless as soon as all of their money is asked back."""
+
+    def shipments(self, order_id: str) -> int:
+        """Return what the customer can use."""
+        order = self.orders[order_id]
+        return 0 if order.shipped and self.balance(order_id) <= self.promised(order) else order.shipped
+
+
+@pytest.mark.parametrize("asked", ["refund all", "refund halves", "elsewhere"])
+def test_goods_may_be_taken_back_while_the_money_goes_back(asked: str) -> None:
+    """The refund may still fail; then they are given out again, or a person looks at it."""
+    with Play(TakesBackAtOnce, shows=when_it_shows(TakesBackAtOnce)) as play:
+        play.order()
+        play.pay()
+        play.wait("10s")
+        if asked == "elsewhere":
+            play.provider("refund")
+        for _ in range(2 if asked == "refund halves" else 0):
+            play.refund(1, "half")
+        if asked == "refund all":
+            play.refund()
+        play.work_off()

@@ -123,3 +123,37 @@ def test_a_job_may_repeat_many_refunds() -> None:
         for _ in range(16):
             play.refund(trouble="503", lasts="end")
         play.wait("10s")
+
+
+class GivesUpWhatIsRefused(SmallShop):
+    """Sends a lost request again at the next click alone, and shows what the service keeps refusing to a person."""
+
+    pauses = ()
+
+    def order_status(self, order_id: str) -> str:
+        """Leave an attempt that is answered with the same error each time to a person."""
+        status, wish = super().order_status(order_id), self.orders[order_id].wish
+        return "review" if status == "pending" and wish is not None and wish.key in self.failed else status
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.failed: set[str] = set()
+
+    def post(self, path: str, wish: Wish) -> dict[str, Any]:
+        try:
+            made = super().post(path, wish)
+        except Unknown:
+            self.failed.add(wish.key)
+            raise
+        self.failed.discard(wish.key)
+        return made
+
+
+@pytest.mark.parametrize("refused", ["unknown code", "stored 500", "401"])
+@pytest.mark.parametrize("lost", ["request lost", "503"])
+def test_a_click_that_is_refused_settles_an_earlier_one(lost: str, refused: str) -> None:
+    """Both send the same request, so its answer is for both; only a click may begin another payment."""
+    with Play(GivesUpWhatIsRefused) as play:
+        play.order()
+        play.pay(1, lost)
+        play.retry(1, refused)

@@ -5,10 +5,11 @@ enough to be outlasted by a client that tries as often as the contract recommend
 reason, for the report. It is asked for in the end (`rules/at_the_end.py`).
 
 Nothing is owed where a correct merchant may have stopped: the trouble lasts to the end, the service has refused the
-request for good, a stored error answers each retry, reads met a trouble, the customer has cancelled the order, or no
-job ran for an hour after a trouble, so that the merchant may have *given up*. A debt that such a thing meets is
-dropped. Nor is a deposit owed where the merchant declines a click before it asks the service, and another order of the
-play may have taken what it sells, or the order is some minutes old and what was held for it may be free again.
+request for good, also at a later click, a stored error answers each retry, reads met a trouble, the customer has
+cancelled the order, or no job ran for an hour after a trouble, so that the merchant may have *given up*. A debt that
+such a thing meets is dropped. Nor is a deposit owed where the merchant declines a click before it asks the service, and
+another order of the play may have taken what it sells, or the order is some minutes old and what was held for it may be
+free again.
 
 An order is *disturbed* once a request about it has met a trouble: the merchant may not know which payment or refund
 belongs to it, and is not held to what it cannot know.
@@ -156,6 +157,8 @@ class Debts:
         may_be_closed = (
             may_be_gone or order.given_up or click.was_refused or order.disturbed_to_the_end or self.reads_disturbed
         )
+        if _settles(disturbance):
+            order.deposit_due = None
         if not (may_be_closed or order.is_cancelled) and _leads_to_a_deposit(disturbance, order):
             order.deposit_due = f"the customer has pressed the button and {_outcome(order, disturbance)}"
         if click.attempts and disturbance.is_none and not (is_late or may_be_closed or order.is_cancelled):
@@ -307,6 +310,15 @@ def _leads_to_a_deposit(disturbance: Disturbance, order: Order) -> bool:
     may_be_forgotten = disturbance.meanwhile in LOSES_NOTES or order.key_has_stored_error
     gets_through = disturbance.trouble == "none" or disturbance.met.gets_through
     return gets_through and disturbance.is_short and not may_be_forgotten
+
+
+def _settles(disturbance: Disturbance) -> bool:
+    """Return whether a click has an answer that no client outlasts: then what an earlier one has left open is over too.
+
+    Both may send the same request.
+    """
+    met = disturbance.met
+    return disturbance.trouble != "none" and not met.gets_through and met.retry_after_seconds is None
 
 
 def _outcome(order: Order, disturbance: Disturbance) -> str:

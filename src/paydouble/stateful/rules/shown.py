@@ -141,9 +141,11 @@ def of_paid(
 ) -> Iterator[Found]:
     """Yield what is missing after a merchant has acknowledged the event that says an order is paid.
 
-    Goods only if it `ships` with the rest. While the payment is disputed they may be held back.
+    Goods only if it `ships` with the rest. While the payment is disputed they may be held back, and once all of its
+    money is asked back they may be taken back, before a refund has succeeded.
     """
-    for text in _of_payment(merchant, order, ships=ships and not state.disputes):
+    is_due = ships and not state.disputes and not expected.is_asked_back(state)
+    for text in _of_payment(merchant, order, ships=is_due):
         yield Rule.LOST, f"{answered.described(order)} {text}"
 
 
