@@ -168,7 +168,7 @@ class ChecksDisputesOnce(SmallShop):
         (NotesRefundsFirst, ["'interrupt_webhook'", "'dies'", "(1, 'half')"], "answered 200 to the refund."),
         (NotesReadDisputesFirst, ["'drop all'", "'interrupt_jobs'", "'dies'", "'dispute lost'"], "calls order-1 paid"),
         (LastDisputeEventWins, ["'inject'", "'again'", "'dispute lost'"], "calls it paid; the service's ledger says"),
-        (ReadsNoDisputes, ["'restart'", "'dispute lost'"], "answered 200 to the dispute.closed"),
+        (ReadsNoDisputes, ["'pass_time'", "'restart'", "'dispute lost'"], "answered 200 to the dispute.closed"),
         (RemembersPaymentsInMemory, ["'restart'", "'work_off'", "'dispute lost'"], "answered 200 to the dispute."),
         (
             MarksWorkAsDoneFirst,

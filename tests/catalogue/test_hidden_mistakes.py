@@ -112,6 +112,25 @@ def test_states_of_the_same_time_are_told_apart_by_what_they_are() -> None:
     assert correct is None
 
 
+class TakesTheLastOfTwo(SmallShop):
+    """Takes what comes last for newer when both have the same time."""
+
+    def is_newer(self, resource: dict[str, Any], old: dict[str, Any]) -> bool:
+        return bool(resource["updated_at"] >= old["updated_at"])
+
+
+def test_events_of_the_same_time_may_come_in_any_order() -> None:
+    """The success stays, whatever comes after it."""
+    found, correct = (
+        next(verdicts_of(each, lambda play: play.reason == "events of the same time come in another order"), None)
+        for each in (TakesTheLastOfTwo, SmallShop)
+    )
+
+    assert found is not None
+    assert "pending" in found
+    assert correct is None
+
+
 class NoNextTry(SmallShop):
     """Keeps no time for the next attempt after a 429 that says none."""
 

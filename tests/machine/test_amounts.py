@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from small_shop import SmallOrder, SmallShop
@@ -43,6 +44,17 @@ class TakesLess(SmallShop):
         return "paid"
 
 
+class SendsForAnyCurrency(SmallShop):
+    """Compares the number alone when it sends the goods; its books show the currency to a person."""
+
+    def learn(self, resource: dict[str, Any]) -> None:
+        super().learn(resource)
+        order = self.orders.get(self.order_of(resource) or "")
+        if order is not None and not order.shipped:
+            paid = self.of(order.id, "payin", "succeeded")
+            order.shipped = int(any(each["amount"] == order.amount for each in paid))
+
+
 class HoldsWhileDisputed(SmallShop):
     """Sends nothing while its payment is disputed."""
 
@@ -66,6 +78,7 @@ def test_what_was_paid_too_much_may_go_back(merchant: type[Merchant]) -> None:
     [
         (TakesMore, "overpaid", "The merchant calls order-1 paid in the end, though 50.90 EUR was paid and 49.90 EUR"),
         (TakesLess, "underpaid", "The merchant fulfilled order-1, but another amount was paid than was asked for"),
+        (SendsForAnyCurrency, "other currency", "The merchant fulfilled order-1, but another amount was paid than was"),
     ],
 )
 def test_another_amount_is_not_simply_paid(merchant: type[Merchant], trouble: str, verdict: str) -> None:

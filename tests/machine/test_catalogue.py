@@ -27,7 +27,7 @@ from paydouble.stateful.catalogue_run import CatalogueRun, Extent
 from paydouble.stateful.coverage import COMMANDS, VOCABULARY, Coverage, Trial, Tried
 from paydouble.stateful.hunting import Hunting, TimeIsUp
 from paydouble.stateful.machine import summaries
-from paydouble.stateful.plays import deposits, parts
+from paydouble.stateful.plays import SECTIONS, deposits, parts
 from paydouble.stateful.plays.parts import POINTS, WEBHOOK_POINTS, WORK_OFF
 from paydouble.stateful.preferences import Preferences
 from paydouble.stateful.progress import Progress, shortening, time_left
@@ -225,7 +225,7 @@ def test_a_run_can_begin_where_another_one_ended(monkeypatch: pytest.MonkeyPatch
 
     coverage = machine(_TwoMistakes, phases=("catalogue",), first_play=3).run(QUICK)
 
-    assert notes[0] == "2 of 4 plays of the catalogue"
+    assert notes[1] == "2 of 4 plays of the catalogue"
     assert coverage.plays == 1
     reasons = {(each.table, each.name): each.reason for each in coverage.untried()}
     assert reasons["reads", "503"] == "its plays come before the first that was asked for"
@@ -428,7 +428,10 @@ def test_both_phases_tell_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> N
         machine(MERCHANTS["NewKeyWhenTheReplyIsLost"]).run(QUICK)
     machine(ZooMerchant, catalogue_seconds=0.0).run(QUICK)
 
-    assert notes[0] == f"0 of {_playable(ZooMerchant):,} plays of the catalogue"
+    assert notes[:2] == [
+        "how long an order is kept that nobody pays",
+        f"0 of {_playable(ZooMerchant):,} plays of the catalogue",
+    ]
     told = [
         each for each in notes if each.startswith("tried 1 plays to shorten what was found: The merchant took a new")
     ]
@@ -478,7 +481,9 @@ class _WithoutRefunds(ZooMerchant):
 
 def test_what_the_adapter_rules_out_is_neither_left_to_do_nor_out_of_time() -> None:
     """The progress counts the plays that the adapter allows, and so does what there was no time for."""
-    allowed = [play for play in catalogue.catalogue() if play.missing(_WithoutRefunds) is None]
+    allowed = [
+        play for play in catalogue.catalogue() if play.missing(_WithoutRefunds) is None and not play.depends_on_hold
+    ]
     notes: list[str] = []
     coverage = Coverage()
 
@@ -540,7 +545,7 @@ def test_each_section_comes_before_the_second_combination_of_another_one() -> No
     places = {play.reason: number for number, play in reversed(list(enumerate(plays)))}
 
     # Pages that are full take many orders, and come last in the first turn.
-    assert max(places["pages are short"], places["a second attempt is a new one"]) < first + 60
+    assert max(places["pages are short"], places["a second attempt is a new one"]) <= first + len(SECTIONS)
 
 
 def test_each_act_comes_before_any_trouble() -> None:

@@ -355,6 +355,24 @@ class WaitsForReceived(GivesUpUnpaid):
         return super().gives_up(order) and not self.of(order.id, "payin", "processing")
 
 
+class GivesUpUnasked(GivesUpUnpaid):
+    """Closes what is old before it asks about what is open."""
+
+    def tick(self) -> None:
+        for order in self.orders.values():
+            if self.gives_up(order):
+                self.closed.add(order.id)
+        super().tick()
+
+
+def _paid_in_the_last_minute(play: Play) -> None:
+    play.pay(scenario="payer-decides")
+    play.wait("29m")
+    play.webhooks("drop all")
+    play.payer("pays")
+    play.wait("2m")
+
+
 def _verified_for_hours(play: Play) -> None:
     play.pay(scenario="slow-verification")
     play.wait("2h", jobs_every="30m")
@@ -444,6 +462,11 @@ _CASES = {
         _disputed_again_in_silence,
         "has a balance of 24.95 EUR for order-1; it should be 0.00",
     ),
+    "paid in time": (
+        GivesUpUnasked,
+        _paid_in_the_last_minute,
+        "calls order-1 cancelled in a job, though its payment had succeeded before, as a read tells",
+    ),
     "received payment": (
         GivesUpUnpaid,
         _verified_for_hours,
@@ -495,6 +518,22 @@ def test_an_order_without_a_received_payment_may_be_given_up(shop: type[SmallSho
         play.wait("1d", jobs_every="1h")
         play.provider("late money")
         play.wait("10s")
+
+
+def test_an_order_may_be_given_up_of_which_the_service_knows_no_success() -> None:
+    """One that asks before, and one whose payment succeeds after the job."""
+    with Play(_demanding(GivesUpUnpaid, "paid in time")) as play:
+        _paid_in_the_last_minute(play)
+        assert play.status() == "paid"
+    with Play(_demanding(GivesUpUnasked, "paid in time")) as play:
+        play.pay(scenario="payer-decides")
+        play.webhooks("drop all")
+        play.wait("31m")
+        play.payer("pays")
+        play.wait("10s")
+    with Play(_demanding(GivesUpUnasked, "paid in time")) as play:
+        play.reads("503")
+        _paid_in_the_last_minute(play)
 
 
 class GivesUpAfterADay(GivesUpUnpaid):

@@ -7,9 +7,9 @@ from typing import Final
 
 from paydouble.stateful import Merchant, MerchantBug
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.catalogue_run import CatalogueRun, Part
 from paydouble.stateful.equivalence import Equivalence
+from paydouble.stateful.holds import hold_of
 from paydouble.stateful.steps import CataloguePlay
 
 WHOLE: Final = Part()
@@ -20,10 +20,9 @@ def verdicts_of(merchant: type[Merchant], wanted: Callable[[CataloguePlay], bool
 
     Of these plays a part is run. Yield the verdict of each that fails.
     """
-    plays = [play for play in catalogue() if wanted(play) and play.missing(merchant) is None]
-    plays = [play for number, play in enumerate(plays, 1) if part.has(number)]
+    run, known = CatalogueRun(merchant, shows=when_it_shows(merchant), hold=hold_of(merchant)), Equivalence()
+    plays = [play for number, play in enumerate(filter(wanted, run.plays()), 1) if part.has(number)]
     assert plays
-    run, known = CatalogueRun(merchant, shows=when_it_shows(merchant)), Equivalence()
     for play in plays:
         if known.reason(play) is not None:
             continue

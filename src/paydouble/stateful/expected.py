@@ -14,6 +14,7 @@ from paydouble.payments.lifecycle import CHARGED_BACK, DISPUTE, PAID, PAY_IN, RE
 from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.sandbox import Sandbox
 from paydouble.stateful.held_to import Disputed
+from paydouble.stateful.merchant import CLOSED
 
 _UNPAID = frozenset({"unpaid", "failed", "cancelled", "pending"})
 
@@ -290,7 +291,7 @@ def look(order: Order, status: str, state: ExpectedState, now: int) -> None:
     may_be_free = now - order.placed_at >= SHORTEST_HOLD
     # An attempt that has ended without money is another reason to show it as closed.
     has_ended = any(each.status in UNSUCCESSFUL for each in state.pay_ins)
-    order.was_closed |= status in {"cancelled", "failed"} and may_be_free and not has_ended
+    order.was_closed |= status in CLOSED and may_be_free and not has_ended
     order.was_called_paid |= status in {"paid", "partly_refunded"}
     order.is_reviewed_late = status == "review" and (
         may_be_free if order.status != "review" else order.is_reviewed_late
@@ -305,7 +306,7 @@ def being_received(state: ExpectedState) -> list[PayIn]:
 
 def note_received(order: Order, state: ExpectedState) -> None:
     """Note what is being received for an order, and known to the merchant, unless it calls the order closed."""
-    if order.status not in {"cancelled", "failed"}:
+    if order.status not in CLOSED:
         order.received.update(each.id for each in being_received(state))
 
 
@@ -390,7 +391,7 @@ def allowed_statuses(order: Order, state: ExpectedState) -> frozenset[str]:
         allowed |= {"review"}  # a person has to find out what became of it: the contract shows no way to ask
     is_closed = is_unexpected(order, state) or order.is_closed_unpaid
     if is_closed and (is_asked_back(state) or _is_taken_back(state)):
-        allowed |= {"failed", "cancelled"}
+        allowed |= CLOSED
     return allowed - {"paid"} if is_reviewed_for_disputes(order, state) else allowed
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from paydouble.core.durations import UNITS_MS, format_duration
 from paydouble.stateful.driver import MakeMerchant
+from paydouble.stateful.merchant import CLOSED, OPEN
 from paydouble.stateful.play import Play
 from paydouble.stateful.steps import Hold, step
 from paydouble.stateful.verdicts import MerchantBug
@@ -19,8 +20,6 @@ from paydouble.stateful.verdicts import MerchantBug
 _CLICKED: Final = (step("order"), step("pay", 1, scenario="payer-decides"))
 # Jobs run so many times, so often. Few keep an order for longer than a day, when its payment expires.
 _RUNS: Final = ((60, UNITS_MS["m"]), (12, 10 * UNITS_MS["m"]), (44, 30 * UNITS_MS["m"]))
-_OPEN: Final = frozenset({"unpaid", "pending"})
-_GIVEN_UP: Final = frozenset({"failed", "cancelled"})
 
 
 def hold_of(merchant: MakeMerchant, seed: int = 0, patience_seconds: float = 10.0) -> Hold | None:
@@ -33,7 +32,7 @@ def hold_of(merchant: MakeMerchant, seed: int = 0, patience_seconds: float = 10.
     with suppress(MerchantBug):  # the catalogue reports it
         for each in _CLICKED:
             each.take(play)
-        found = _watched(play) if play.status() in _OPEN else None
+        found = _watched(play) if play.status() in OPEN else None
     play.close()
     return found if found is not None and found.kept else None
 
@@ -43,7 +42,7 @@ def _watched(play: Play) -> Hold | None:
     for times, pause in _RUNS:
         for _ in range(times):
             play.wait(format_duration(pause))
-            if play.status() in _GIVEN_UP:
+            if play.status() in CLOSED:
                 return Hold(passed, passed + pause)
             passed += pause
     return None

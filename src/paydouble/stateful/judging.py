@@ -17,7 +17,8 @@ from paydouble.stateful.acknowledged import Acknowledged
 from paydouble.stateful.debts import Debts
 from paydouble.stateful.driver import Driver
 from paydouble.stateful.expected import ExpectedState, Order
-from paydouble.stateful.policies import ACCEPTED_REFUND, DISPUTED_REFUND, RECEIVED_PAYMENT
+from paydouble.stateful.merchant import OPEN
+from paydouble.stateful.policies import ACCEPTED_REFUND, DISPUTED_REFUND, PAID_IN_TIME, RECEIVED_PAYMENT
 
 # More orders than a play otherwise has.
 _CROWD: Final = 4
@@ -112,6 +113,27 @@ class Judge:
     def readable(self) -> list[Order]:
         """Return the orders of which the service can be asked."""
         return [order for order in self._orders if not order.is_unreadable]
+
+    @contextmanager
+    def paid_kept(self) -> Iterator[None]:
+        """Check that a run of the jobs gives up no order whose payment has succeeded before."""
+        paid = [] if self._debts.reads_disturbed else [*self._open_and_paid()]
+        yield
+        with self._driver.looking():
+            for order, state in paid:
+                self._add(
+                    rules.shown.of_given_up(order, self._driver.shown.order_status(order.id), state), PAID_IN_TIME
+                )
+
+    def _open_and_paid(self) -> Iterator[tuple[Order, ExpectedState]]:
+        """Yield the orders that the merchant shows as open, though a payment of them has succeeded."""
+        for order in self._orders:
+            state = expected.expected_state(self._box, order)
+            if order.status in OPEN and state.paid:
+                with self._driver.looking():
+                    status = self._driver.shown.order_status(order.id)
+                if status in OPEN:
+                    yield order, state
 
     @contextmanager
     def disputes_known(self) -> Iterator[None]:

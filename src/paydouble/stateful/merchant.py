@@ -28,6 +28,10 @@ STATUSES: Final = (
     "review",
 )
 """What `order_status` may return; `review` is an order that a person has to look at."""
+OPEN: Final = frozenset({"unpaid", "pending"})
+"""Those of an order that may still be paid."""
+CLOSED: Final = frozenset({"failed", "cancelled"})
+"""Those of an order that has ended without money."""
 
 NEEDED: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -158,7 +162,8 @@ class Merchant:
     again, in the first five minutes at least. `after a limit`: half an hour after the end of a 429 at the latest, the
     service is asked for the deposits of the customers who have pressed the button since. `received payment`: an order
     is not given up while its payment is `processing`, which the contract calls received, for five hours at least; one
-    that was given up before, while it was `pending`, may stay so.
+    that was given up before, while it was `pending`, may stay so. `paid in time`: a job gives no order up whose payment
+    has succeeded before; it asks the service first, since the event may still be on its way.
     The summary of a run says which of the others were met.
     """
     interleaves: ClassVar[bool] = True

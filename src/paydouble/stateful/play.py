@@ -53,6 +53,7 @@ from paydouble.stateful.interruptions import (
 from paydouble.stateful.judging import Judge
 from paydouble.stateful.left_to_jobs import LeftToJobs
 from paydouble.stateful.meanwhile import UNTIL_PAID_MS, Meanwhile
+from paydouble.stateful.merchant import CLOSED
 from paydouble.stateful.policies import (
     AFTER_A_LIMIT,
     INDEPENDENT,
@@ -417,7 +418,8 @@ class Play:
             runs = [self._box.journal.requests.total]
             for passed in range(0, whole, pause):
                 self._double.advance(by=min(pause, whole - passed))
-                self._run_jobs()
+                with self._judge.paid_kept():
+                    self._run_jobs()
                 self._add_findings(self._debts.after_a_limit(), AFTER_A_LIMIT)
                 runs.append(self._box.journal.requests.total)
             self._add_findings(rules.requests.of_pauses_between_jobs(self._box, runs))
@@ -855,7 +857,7 @@ class Play:
             self._take_a_moment()
             self._debts.allow_deposit(target)
             click = self._debts.begin_click(target, disturbed, is_usual=scenario == SCENARIOS[0])
-            has_ended = target.status in {"failed", "cancelled"}
+            has_ended = target.status in CLOSED
             self._box.activate_scenario(scenario)
             state, pay_ins = self.noted.state(), len(expected.expected_state(self._box, target).pay_ins)
             second = self._arm_documents(following)

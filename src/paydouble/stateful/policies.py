@@ -28,6 +28,7 @@ ANOTHER_ATTEMPT: Final = "another attempt"
 AFTER_A_LIMIT: Final = "after a limit"
 RECEIVED_PAYMENT: Final = "received payment"
 LATE_FAILURE: Final = "late failure"
+PAID_IN_TIME: Final = "paid in time"
 POLICIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         DOUBLE_PAYMENT: "money that was paid twice is kept, and the order is shown as paid",
@@ -45,6 +46,7 @@ POLICIES: Final[Mapping[str, str]] = MappingProxyType(
         ANOTHER_ATTEMPT: "an order whose payment has ended without money cannot be paid again soon after it was placed",
         AFTER_A_LIMIT: "the deposit of an order waits for over half an hour after the end of a 429 to another request",
         LATE_FAILURE: "a refund that had succeeded stays called so when it fails later, when its event was lost",
+        PAID_IN_TIME: "a job gives an order up whose payment has succeeded, as when it asks nothing before",
         RECEIVED_PAYMENT: "an order is called cancelled or failed though its payment has been processing for long",
     }
 )

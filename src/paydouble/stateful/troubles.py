@@ -160,6 +160,8 @@ def _only(operation: str, faults: Iterable[Document]) -> tuple[Document, ...]:
     return tuple({**fault, "match": {"operation": operation}} for fault in faults)
 
 
+SECOND_PAGES: Final = "second pages lost"
+"""The trouble of reads that lets the first page of a list through."""
 READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     {
         "stale": Trouble("the next reads show older states of payments", _behind("stale_read")),
@@ -179,6 +181,15 @@ READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
         "lists gone": Trouble(
             "the next lists meet a proxy's 404 page",
             _only("*-list", _api("html_error", times=2, status=404)),
+            tells_nothing=True,
+        ),
+        SECOND_PAGES: Trouble(
+            "of each list the second request and the third are answered with 503",
+            tuple(
+                {**fault, "skip": 1}
+                for kind in ("pay-in", "refund", "dispute")
+                for fault in _only(f"{kind}-list", _api("error", times=2, status=503))
+            ),
             tells_nothing=True,
         ),
         "503": Trouble("the next reads are answered with 503", _api("error", times=2, status=503), tells_nothing=True),

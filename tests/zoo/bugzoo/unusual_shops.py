@@ -11,8 +11,8 @@ from small_shop import SmallOrder, SmallShop, Wish
 
 from paydouble.stateful import Merchant, Refused, ServiceLike, Webhook
 from paydouble.stateful.calibration import when_it_shows
-from paydouble.stateful.catalogue import catalogue
 from paydouble.stateful.catalogue_run import CatalogueRun
+from paydouble.stateful.holds import hold_of
 
 
 class Rereads(SmallShop):
@@ -317,7 +317,6 @@ UNUSUAL_SHOPS: Final = (
 
 def play_a_part(merchant: type[Merchant], parts: int) -> None:
     """Run one part of the catalogue of so many over a shop, each shop another one; `MerchantBug` for an alarm."""
-    run = CatalogueRun(merchant, shows=when_it_shows(merchant))
-    for play in catalogue()[UNUSUAL_SHOPS.index(merchant) % parts :: parts]:
-        if play.missing(merchant) is None:
-            run.one(play)
+    run = CatalogueRun(merchant, shows=when_it_shows(merchant), hold=hold_of(merchant))
+    for play in run.plays()[UNUSUAL_SHOPS.index(merchant) % parts :: parts]:
+        run.one(play)

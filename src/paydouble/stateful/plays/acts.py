@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paydouble.stateful.plays.parts import ORDER, PAID, PAY, RESTART, RETRY, SETTLE, WORK_OFF, before
+from paydouble.stateful.plays.parts import FIRST_ATTEMPTS, ORDER, PAID, PAY, RESTART, RETRY, SETTLE, WORK_OFF, before
 from paydouble.stateful.prices import PRICES
 from paydouble.stateful.provider import PROVIDER_ACTS
 from paydouble.stateful.steps import CataloguePlay, step
@@ -43,6 +43,28 @@ def losses() -> Iterator[CataloguePlay]:
         yield CataloguePlay((ORDER, step("pay", 1, trouble), step("pass_time", "10s"), WORK_OFF), "no read helps")
     yield CataloguePlay((ORDER, PAY, RESTART, SETTLE))
     yield CataloguePlay((ORDER, PAY, step("pass_time", "10s"), RESTART, step("pass_time", "10m")))
+
+
+def restarts() -> Iterator[CataloguePlay]:
+    """Yield a restart after each step of what takes a merchant several runs of its jobs.
+
+    A job may keep in memory what the next one has to do.
+    """
+    cancel, late = step("cancel"), step("provider", "late money", 1)
+    lost = (step("provider", "dispute"), SETTLE, step("provider", "dispute lost"))
+    failing = (ORDER, step("pay", 1, scenario="refund-fails"), SETTLE, step("refund"))
+    for steps in (
+        (ORDER, PAY, cancel, SETTLE),
+        (*PAID, cancel, SETTLE),
+        (*PAID, step("refund", 1, "half"), SETTLE),
+        (*PAID, *lost, SETTLE),
+        (*failing, SETTLE),
+        *((*first, RETRY, SETTLE, late, SETTLE) for first in FIRST_ATTEMPTS),
+        *((*first, late, SETTLE) for first in FIRST_ATTEMPTS),
+    ):
+        for place in range(2, len(steps) + 1):
+            ends = (*steps[:place], RESTART, *steps[place:], SETTLE, SETTLE)
+            yield CataloguePlay(ends, "the process ends between two runs of its jobs")
 
 
 def forms() -> Iterator[CataloguePlay]:

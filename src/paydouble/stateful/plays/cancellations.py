@@ -8,6 +8,7 @@ from paydouble.stateful.interruptions import CANCEL_MEANWHILE, KINDS, LOSES_NOTE
 from paydouble.stateful.plays.parts import (
     DAY_OF_JOBS,
     EVENTS,
+    JOB_POINTS,
     ORDER,
     PAID,
     PAY,
@@ -113,7 +114,7 @@ def cancelled_and_given_back() -> Iterator[CataloguePlay]:
         second = (ORDER, step("pay", 2), SETTLE, own, step("cancel", 2), SETTLE, SETTLE)
         yield CataloguePlay((*PAID, cancel, SETTLE, *second), "what is left of a cancelled order goes back")
     for what in LOSES_NOTES:
-        for at in points_of(what):
+        for at in points_of(what, JOB_POINTS):
             interrupted = (step("pass_time", "10s"), step("interrupt_jobs", what, at), SETTLE)
             yield CataloguePlay((ORDER, PAY, cancel, *interrupted), "the money goes back, and that is disturbed")
     yield CataloguePlay((ORDER, PAY, cancel, step("pass_time", "10s"), RESTART, SETTLE))

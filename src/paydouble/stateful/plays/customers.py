@@ -61,6 +61,7 @@ def paid_twice() -> Iterator[CataloguePlay]:
     for what in LOSES_NOTES:
         for at in points_of(what):
             yield CataloguePlay((*first, *second, step("interrupt_webhook", what, at), late, SETTLE), why)
+        for at in points_of(what, JOB_POINTS):
             yield CataloguePlay((*first, *second, late, step("interrupt_jobs", what, at), SETTLE), why)
 
 
@@ -192,6 +193,9 @@ def slow() -> Iterator[CataloguePlay]:
         yield CataloguePlay((ORDER, paid, *until, SETTLE, SETTLE), "a job's read races with an event")
     # Nor must a refund that takes days be made again.
     days = (step("wait", "11d", jobs_every="3h"), SETTLE)
+    # Goods that no job has sent before the refund was asked for are not sent while it is under way.
+    unsent = (ORDER, step("pay", 1, scenario=SLOW_REFUND), step("pass_time", "10s"), step("refund"))
+    yield CataloguePlay((*unsent, step("wait", "59m"), step("wait", "59m"), *days), "jobs run while a refund is open")
     begun = (ORDER, step("pay", 1, scenario=SLOW_REFUND), SETTLE)
     for share in ("half", "all"):
         yield CataloguePlay((*begun, step("refund", 1, share), *days))

@@ -61,6 +61,16 @@ def jobs() -> Iterator[CataloguePlay]:
         yield CataloguePlay((ORDER, PAY, step("pass_time", "10s"), *another), "events of another order come meanwhile")
 
 
+def later_jobs() -> Iterator[CataloguePlay]:
+    """Yield interruptions of jobs that run long after a payment: they pay sellers, send goods, write invoices."""
+    acts = {Act.KILL, Act.BREAK, Act.JOBS}
+    for time in ("59m", "25h"):
+        for what in (each for each in JOB_INTERRUPTIONS if KINDS[each].act in acts):
+            for at in points_of(what, JOB_POINTS):
+                later = (step("pass_time", time), step("interrupt_jobs", what, at), SETTLE)
+                yield CataloguePlay((*PAID, *later), "a job has something to do long after the payment")
+
+
 def left_for_later() -> Iterator[CataloguePlay]:
     """Yield deposits that a job has not sent yet when something else happens."""
     clicked = (ORDER, step("jobs_wait"), PAY)

@@ -14,6 +14,7 @@ from paydouble.stateful.troubles import (
     ORDER_READ_TROUBLES,
     READ_TROUBLES,
     SCENARIOS,
+    SECOND_PAGES,
     SHARES,
     TO_THE_END,
 )
@@ -141,6 +142,26 @@ def pages() -> Iterator[CataloguePlay]:
     for ended in (*FIRST_ATTEMPTS, (ORDER, step("pay", 1, scenario="card-declined"), SETTLE)):
         comes_late = (silent, step("crowd", 7), step("provider", "late money", 1), SETTLE, *DAY_OF_JOBS)
         yield CataloguePlay((*ended, *comes_late), "money comes late, and pages are short", short)
+
+
+def unread_pages() -> Iterator[CataloguePlay]:
+    """Yield lists of which the first page can be read, and not the next ones.
+
+    A job that notes how far it has come has to note it when it has read all of them.
+    """
+    why, short, silent = (
+        "the first page of a list is all that can be read for a while",
+        "short pages",
+        step("webhooks", "drop all"),
+    )
+    numbers = (1, 2, 3)
+    sold = tuple(each for number in numbers for each in (ORDER, step("pay", number)))
+    unread = (step("reads", SECOND_PAGES), SETTLE, step("wait", "9m"), step("wait", "59m"), SETTLE)
+    yield CataloguePlay((silent, *sold, step("pass_time", "10s"), *unread), why, short)
+    lost = ("dispute", "dispute lost")
+    for acts in (("dispute",), lost, ("refund half",)):
+        happened = tuple(step("provider", act, number) for act in acts for number in numbers)
+        yield CataloguePlay((*sold, SETTLE, silent, *happened, *unread), why, short)
 
 
 def waiting_pages() -> Iterator[CataloguePlay]:

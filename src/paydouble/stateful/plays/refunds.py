@@ -142,6 +142,9 @@ def similar_refunds() -> Iterator[CataloguePlay]:
     for share in SHARES:
         before_jobs = (ORDER, PAY, step("pass_time", "10s"), step("refund", 1, share), SETTLE)
         yield CataloguePlay(before_jobs, "no job has run since the payment")
+        # A refund is over after three seconds.
+        under_way = (*before_jobs[:-1], step("wait", "1s"), SETTLE)
+        yield CataloguePlay(under_way, "the jobs run while a refund is under way")
         for what in LOSES_NOTES if share in WHOLE_OR_PART else ():
             for at in points_of(what, JOB_POINTS[::2]):
                 begun = (ORDER, PAY, step("pass_time", "10s"), step("interrupt_jobs", what, at))

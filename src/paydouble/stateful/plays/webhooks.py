@@ -237,6 +237,10 @@ def one_second() -> Iterator[CataloguePlay]:
         for what in ("succeeds", "fails"):
             ended = (PAY, _WITHIN_THE_SECOND, step("provider", what))
             yield CataloguePlay((ORDER, step("webhooks", trouble), *ended), "the events are of one second")
+            # Where a service cuts off the fractions, only their statuses tell which of them is the last one.
+            same = (ORDER, step("webhooks", trouble), *ended)
+            for then in (SETTLE, WORK_OFF):
+                yield CataloguePlay((*same, then), "events of the same time come in another order", "whole seconds")
     for what in ("succeeds", "fails"):
         in_order = (PAY, _WITHIN_THE_SECOND, step("provider", what))
         yield CataloguePlay((ORDER, *in_order, SETTLE), "the events are of one second")

@@ -14,7 +14,7 @@ from paydouble.stateful import expected
 from paydouble.stateful.expected import ExpectedState, Order
 from paydouble.stateful.findings import Found, Rule
 from paydouble.stateful.held_to import WATCHED_MS
-from paydouble.stateful.merchant import STATUSES, Merchant
+from paydouble.stateful.merchant import CLOSED, STATUSES, Merchant
 
 # Of a balance that is written out.
 _MOST_DIGITS = 30
@@ -62,8 +62,19 @@ def of_received_payment(order: Order, status: str, state: ExpectedState, now: in
     """
     received = (each.updated_at for each in expected.being_received(state) if each.id in order.received)
     is_received = any(_LONG_MS <= now - updated_at <= _KEPT_MS for updated_at in received)
-    if status in {"cancelled", "failed"} and is_received and not (order.is_cancelled or order.cancellations):
+    if status in CLOSED and is_received and not (order.is_cancelled or order.cancellations):
         yield Rule.VIEW, f"calls {order.id} {status} while its payment is processing, which is received money"
+
+
+def of_given_up(order: Order, status: str, state: ExpectedState) -> Iterator[Found]:
+    """Yield an order that was open until a job ran, and is given up since, though its payment had succeeded before.
+
+    Reads would have told it. An order that the customer has cancelled, and money that is not what was asked for, are
+    other matters.
+    """
+    is_plain = not (order.is_cancelled or order.cancellations or order.paid_late or expected.amount_differs(state))
+    if status in CLOSED and is_plain:
+        yield Rule.VIEW, f"calls {order.id} {status} in a job, though its payment had succeeded before, as a read tells"
 
 
 def of_disputed_goods(order: Order, state: ExpectedState) -> Iterator[Found]:
@@ -112,8 +123,13 @@ def _of_shipments(order: Order, shipped: int, state: ExpectedState) -> Iterator[
         yield Rule.EFFECTS, f"fulfilled {name} after all of its money was given back"
     elif shipped and not order.was_shipped and order.was_charged_back and expected.is_charged_back(state):
         yield Rule.EFFECTS, f"fulfilled {name} after all of its money was charged back"
-    elif expected.amount_differs(state) and sum(each.amount for each in state.paid) < order.amount:
-        yield Rule.UNPAID, f"fulfilled {name}, but another amount was paid than was asked for"
+    elif expected.amount_differs(state) and _paid_in_its_currency(order, state) < order.amount:
+        yield Rule.UNPAID, f"fulfilled {name}, but another amount was paid than was asked for, or another currency"
+
+
+def _paid_in_its_currency(order: Order, state: ExpectedState) -> int:
+    """Return what was paid for an order, in minor units; what came in another currency may be worth less."""
+    return sum(each.amount for each in state.paid if each.currency == order.currency)
 
 
 def _wants_no_goods(order: Order, state: ExpectedState) -> bool:
@@ -166,7 +182,7 @@ def of_effects(merchant: Merchant, order: Order, state: ExpectedState, *, ships:
     A payment under way has no effect yet, except that the order is not a failed one.
     """
     if expected.is_under_way(state):
-        if order.status in {"failed", "cancelled"}:
+        if order.status in CLOSED:
             yield f"calls it {order.status}, though a payment is under way"
         return
     allowed = allowed_statuses(merchant, order, state)
