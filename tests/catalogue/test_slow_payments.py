@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
+from late_shipping_shop import ShipsUntouchedOnly
 from small_shop import SmallOrder, SmallShop, Wish
 from verdicts_of import verdicts_of
 
@@ -138,6 +139,14 @@ class LeavesWhatItIsTold(LeavesItToAPerson):
             super().learn(resource)
 
 
+class SendsWhatGoesBack(ShipsUntouchedOnly):
+    """Does not look at refunds that are under way before it sends the goods."""
+
+    def promised(self, order: SmallOrder) -> Decimal:
+        """Return nothing."""
+        return Decimal(0)
+
+
 class KnowsTheRest(SmallShop):
     """Promises to ask for no more than is left."""
 
@@ -161,6 +170,7 @@ class FreesAfterAWeek(KnowsTheRest):
 @pytest.mark.parametrize(
     ("merchant", "verdict"),
     [
+        (SendsWhatGoesBack, "The merchant fulfilled order-1 after all of its money was given back"),
         (FreesAfterAWeek, "The merchant takes a refund of 24.95 EUR of order-1, of which 16.64 EUR is left"),
         (LeavesWhatItIsTold, "The merchant answered 200 to the refund.succeeded of order-1 and calls it review"),
         (GivesUpAsking, "The merchant calls order-1 pending in the end; the service's ledger says paid"),
@@ -174,7 +184,7 @@ def test_who_does_not_wait_is_found(merchant: type[Merchant], verdict: str) -> N
     assert any(each.startswith(verdict) for each in verdicts_of(merchant, is_slow))
 
 
-@pytest.mark.parametrize("merchant", [KnowsTheRest, ReservesForAnHour, LeavesItToAPerson])
+@pytest.mark.parametrize("merchant", [KnowsTheRest, ReservesForAnHour, LeavesItToAPerson, ShipsUntouchedOnly])
 def test_who_waits_or_gives_the_money_back_passes(merchant: type[Merchant]) -> None:
     """After days a merchant may have sold the goods to somebody else, or have no answer about a refund."""
     assert list(verdicts_of(merchant, is_slow)) == []
