@@ -126,8 +126,8 @@ class Judge:
                 )
 
     def _open_and_paid(self) -> Iterator[tuple[Order, ExpectedState]]:
-        """Yield the orders that the merchant shows as open, though a payment of them has succeeded."""
-        for order in self._orders:
+        """Yield the orders that the merchant shows as open, though a payment of them has succeeded and can be read."""
+        for order in self.readable():
             state = expected.expected_state(self._box, order)
             if order.status in OPEN and state.paid:
                 with self._driver.looking():
