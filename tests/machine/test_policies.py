@@ -531,10 +531,10 @@ def test_an_order_may_be_given_up_of_which_the_service_knows_no_success() -> Non
         play.wait("31m")
         play.payer("pays")
         play.wait("10s")
-    for disturb in (lambda play: play.reads("503"), lambda play: play.reads_of("500")):
+    for command, trouble in (("reads", "503"), ("reads_of", "500")):
         with Play(_demanding(GivesUpUnasked, "paid in time")) as play:
             play.order()
-            disturb(play)
+            getattr(play, command)(trouble)
             _paid_in_the_last_minute(play)
 
 
