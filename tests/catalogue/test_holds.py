@@ -10,7 +10,7 @@ from small_shop import SmallOrder, SmallShop, Wish
 
 from paydouble.core.errors import UsageError
 from paydouble.stateful import MerchantBug, MerchantMachine, ServiceLike
-from paydouble.stateful.catalogue_run import CatalogueRun, first_of
+from paydouble.stateful.catalogue_run import CatalogueRun, Extent, first_of
 from paydouble.stateful.coverage import Coverage
 from paydouble.stateful.holds import hold_of
 from paydouble.stateful.steps import Hold
@@ -129,16 +129,18 @@ def test_a_read_without_an_answer_is_not_a_no() -> None:
 
 
 def test_without_a_hold_the_plays_are_left_out() -> None:
-    """A machine says why; the plays of a number are counted as if there were one."""
+    """A machine says why. A number that only a shop with such a time has is refused when the run begins."""
     coverage = Coverage()
     with_hold, without = CatalogueRun(SmallShop, hold=Hold(1, 2)), CatalogueRun(SmallShop)
 
     left_out = len(with_hold.plays()) - len(without.plays(coverage))
 
     assert left_out > 50
-    assert "no order was seen to be given up within a day" in coverage.skipped.values()
+    assert "no time was found at which the merchant gives an order up" in coverage.skipped.values()
     last = len(with_hold.plays())
     assert first_of(SmallShop, last, "first_play") == last
+    with pytest.raises(UsageError, match=f"there is no play {last:,}; in this run there are {last - left_out:,}"):
+        without.all(Coverage(), [], Extent(first=last))
     with pytest.raises(UsageError, match=f"allows {last:,}"):
         first_of(SmallShop, last + 1, "first_play")
 

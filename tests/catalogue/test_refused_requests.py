@@ -128,7 +128,7 @@ def test_a_job_may_repeat_many_refunds() -> None:
 class GivesUpWhatIsRefused(SmallShop):
     """Sends a lost request again at the next click alone, and shows what the service keeps refusing to a person."""
 
-    pauses = ()
+    pauses: tuple[float, ...] = ()
 
     def order_status(self, order_id: str) -> str:
         """Leave an attempt that is answered with the same error each time to a person."""
@@ -157,3 +157,36 @@ def test_a_click_that_is_refused_settles_an_earlier_one(lost: str, refused: str)
         play.order()
         play.pay(1, lost)
         play.retry(1, refused)
+
+
+class SendsAtClicksAlone(GivesUpWhatIsRefused):
+    """Leaves what is lost to the next click of the customer."""
+
+    pauses = (1,)
+
+    def tick(self) -> None:
+        """Send nothing."""
+
+
+class ForgetsWhatIsLost(GivesUpWhatIsRefused):
+    """Sends nothing at a later click, nor in its job."""
+
+    def send(self, wish: Wish, path: str) -> None:
+        if wish.key not in self.failed:
+            super().send(wish, path)
+
+
+def test_a_refusal_of_the_next_request_settles_an_earlier_click_too() -> None:
+    """A click that sends several requests is over with the answer to the last one."""
+    with Play(SendsAtClicksAlone) as play:
+        play.order()
+        play.pay(1, "503")
+        play.pay(1, "request lost", then="401")
+
+
+def test_a_refusal_that_no_request_has_met_settles_nothing() -> None:
+    """The shop has not asked, so it has not heard it."""
+    with pytest.raises(MerchantBug, match="never made a deposit for order-1"), Play(ForgetsWhatIsLost) as play:
+        play.order()
+        play.pay(1, "request lost")
+        play.retry(1, "401")

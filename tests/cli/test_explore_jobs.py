@@ -18,7 +18,7 @@ from described_shop import described_shop, hold_jobs, write_merchant
 from paydouble.cli.main import run
 from paydouble.conformance import merchant_of
 from paydouble.stateful.catalogue_run import CatalogueRun
-from paydouble.stateful.steps import step
+from paydouble.stateful.steps import Hold, step
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +86,7 @@ def test_parts_that_find_nothing_say_so(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_part_that_cannot_run_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What it says of it is shown; the others go on."""
     path = write_merchant(tmp_path, _own_folder(described_shop(tmp_path)))
-    last = len(CatalogueRun(merchant_of(path)).plays())
+    last = len(CatalogueRun(merchant_of(path), hold=Hold(1, 2)).plays())
 
     assert run(["explore", path, "--jobs", "2", "--from", str(last), "--examples", "0"]) == 3
     out, err = capsys.readouterr()

@@ -348,6 +348,13 @@ def test_a_report_leaves_out_what_tells_least(rows: int, telling: set[int], show
     assert told_rows(found) == shown
 
 
+def test_a_request_that_is_repeated_for_an_hour_hides_no_event() -> None:
+    """There are places for what is not repeated."""
+    found = [Row(0, WEBHOOK if each == 60 else CALL, "POST /", "200", good=True) for each in range(124)]
+
+    assert told_rows(found) == FIRST | set(range(8, 16)) | {60} | set(range(101, 124))
+
+
 def test_a_report_leaves_out_webhooks_before_requests() -> None:
     """Most findings are about what the merchant has asked for."""
     posts = {40, 60, 61}
@@ -356,7 +363,7 @@ def test_a_report_leaves_out_webhooks_before_requests() -> None:
         for each in range(124)
     ]
 
-    assert told_rows(found) == FIRST | set(range(8, 14)) | posts | set(range(102, 124))
+    assert told_rows(found) == FIRST | set(range(8, 15)) | posts | set(range(102, 124))
 
 
 def test_a_report_of_a_shop_that_has_sent_nothing_has_no_such_list() -> None:

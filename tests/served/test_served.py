@@ -997,7 +997,7 @@ def test_explore_serves_a_shop(impatient: None) -> None:
 
 def short_form(merchant: type[Merchant]) -> list[CataloguePlay]:
     """Return some dozens of plays from the whole catalogue."""
-    return [play for play in catalogue()[::EVERY] if play.missing(merchant) is None]
+    return CatalogueRun(merchant).plays()[::EVERY]
 
 
 @pytest.mark.parametrize("shop", [PythonShop, pytest.param(NodeShop, marks=[needs_node, pytest.mark.long])])

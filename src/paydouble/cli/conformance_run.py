@@ -158,7 +158,7 @@ def _sum_up(terminal: Terminal, report: Report) -> None:
         f"{counts['kept']} kept, {counts['broken']} broken{inside}, {counts['not_tested']} not tested, "
         f"in {report.seconds:.0f} s; a run fails by {report.binding}."
     )
-    good = report.exit_status == 0
+    good = report.exit_status is ExitStatus.DONE
     terminal.say((terminal.green if good else terminal.red)(f"{terminal.good if good else terminal.bad} {line}"))
 
 

@@ -94,7 +94,7 @@ def demo(seed: int, no_color: bool) -> int:
         out.say(out.red(f"{out.bad} {wrong} of {len(ACTS)} acts went wrong; {took}."))
         return ExitStatus.NEGATIVE
     out.say(out.green(f"{out.good} All {len(ACTS)} acts came out right: {took}."))
-    return 0
+    return ExitStatus.DONE
 
 
 def _play(number: int, act: Act, box: Box, receiver: WebhookReceiver, out: Terminal) -> bool:

@@ -168,8 +168,8 @@ def _together(terminal: Terminal, statuses: Sequence[int], *, interrupted: bool)
     if interrupted:
         terminal.say("Interrupted.")
         return ExitStatus.INTERRUPTED
-    if failed := sum(status != 0 for status in statuses):
+    if failed := sum(status != ExitStatus.DONE for status in statuses):
         terminal.say(terminal.red(f"{terminal.bad} {failed} of {parts} ended too early."))
         return ExitStatus.NOT_TESTED
     terminal.say(f"Nothing was found in {parts}.")
-    return 0
+    return ExitStatus.DONE

@@ -51,4 +51,4 @@ def healthcheck(url: str | None, port: int, timeout: float) -> int:
         say(f"{base} answers {status}", err=True)
         return ExitStatus.NEGATIVE
     say(f"{base} is well")
-    return 0
+    return ExitStatus.DONE

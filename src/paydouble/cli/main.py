@@ -110,8 +110,8 @@ def run(arguments: list[str] | None = None) -> int:
         # click puts a wrapper in place of a pipe that has been closed, and ends with 1; but its reader has seen enough,
         # and nothing went wrong.
         closed = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
-        return 0 if closed else _status(error)
-    return result if isinstance(result, int) else 0
+        return ExitStatus.DONE if closed else _status(error)
+    return result if isinstance(result, int) else ExitStatus.DONE
 
 
 def _status(error: SystemExit) -> int:

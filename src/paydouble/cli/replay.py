@@ -58,7 +58,7 @@ def _again(terminal: Terminal, run: Run) -> int:
         commands, results = (sum(kind in line for line in run.lines) for kind in ("do", "is"))
         said = f"{count(commands, 'command')} and {count(results, 'result')}"
         terminal.say(terminal.green(f"{terminal.good} The same bytes: {said}."))
-        return 0
+        return ExitStatus.DONE
     terminal.say(terminal.red(f"{terminal.bad} DIVERGED at {found.place}"))
     _say_difference(terminal, found)
     made = run.header.get("version")

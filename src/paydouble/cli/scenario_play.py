@@ -32,7 +32,7 @@ def play_files(files: Iterable[tuple[Path, Scenario]], terminal: Terminal | None
         out.say(out.red(f"{out.bad} {what}: {wrong} wrong."))
         return ExitStatus.NEGATIVE
     out.say(out.green(f"{out.good} {what}: all came out as their files say."))
-    return 0
+    return ExitStatus.DONE
 
 
 def _play(path: Path, scenario: Scenario, out: Terminal, seed: int) -> bool:

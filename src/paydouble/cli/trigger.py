@@ -150,7 +150,7 @@ def _judge(
     else:
         ending = f"{ended}{', as the file expects' if expects else ''}."
         out.say_prose(ending, first=f"{out.good} ", style=out.green)
-    return 0
+    return ExitStatus.DONE
 
 
 def find_scenario(box: Box, wanted: str) -> Scenario:

@@ -106,7 +106,7 @@ def _judge(delivery: Document, sandbox: str, out: Terminal) -> int:
     latency = took(float(attempt["latency_ms"]))
     if attempt["status"] is not None and 200 <= attempt["status"] < 300:  # noqa: PLR2004 - HTTP
         out.say(out.green(f"{out.good} {attempt['status']} {latency}"))
-        return 0
+        return ExitStatus.DONE
     error = attempt["error"]
     result = f"{error['kind']} {latency}: {error['message']}" if error else f"{attempt['status']} {latency}"
     out.say(out.red(f"{out.bad} {result}"))

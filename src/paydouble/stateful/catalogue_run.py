@@ -27,7 +27,7 @@ from paydouble.stateful.shortening import shortest
 from paydouble.stateful.steps import CataloguePlay, Hold
 from paydouble.stateful.verdicts import MerchantBug, Place
 
-_UNLIMITED: Final = "no order was seen to be given up within a day"
+_NO_HOLD: Final = "no time was found at which the merchant gives an order up"
 _ANY_HOLD: Final = Hold(kept=1, over=2)
 _BEFORE: Final = "its plays come before the first that was asked for"
 
@@ -139,9 +139,9 @@ class CatalogueRun(NamedTuple):
         for play in catalogue():
             missing = play.missing(self.merchant)
             if missing is None and play.depends_on_hold and self.hold is None:
-                missing = _UNLIMITED
+                missing = _NO_HOLD
             if missing is None:
-                plays.append(play.with_times_of(self.hold) if self.hold is not None else play)
+                plays.append(play.with_times_of(self.hold) if self.hold is not None and play.depends_on_hold else play)
             elif coverage is not None:
                 coverage.skip(play.entries(), missing)
         return plays
@@ -199,6 +199,8 @@ def _numbered(plays: Sequence[CataloguePlay], extent: Extent, coverage: Coverage
             own.append((number, play))
         else:
             coverage.pass_over(play.entries(), ELSEWHERE)
+    if extent.first > max(1, len(plays)):
+        raise UsageError(f"there is no play {extent.first:,}; in this run there are {len(plays):,}")
     if not own and extent.part.of > 1:
         part = f"part {extent.part.number} of {extent.part.of} has no play"
         raise UsageError(f"{part}, of {len(plays):,}, from number {extent.first:,} on; make fewer parts")

@@ -32,11 +32,13 @@ from paydouble.stateful.expected import Order, Promise
 from paydouble.stateful.findings import Found, Rule
 from paydouble.stateful.interruptions import LOSES_NOTES
 from paydouble.stateful.left_to_jobs import LeftToJobs
-from paydouble.stateful.troubles import TO_THE_END, Trouble
+from paydouble.stateful.troubles import POST_TROUBLES, TO_THE_END, Trouble
 
 _HOUR: Final = UNITS_MS["h"]
 _DAY: Final = UNITS_MS["d"]
 _TOO_MANY: Final = 429
+# Besides what refuses a request for good.
+_FINAL: Final = frozenset({"stored 500", "401", "403", "redirect", "method gone"})
 _LONG_AFTER_A_LIMIT: Final = UNITS_MS["m"] * 30
 # One that jobs have to notice first is sent in their next run.
 _RUNS_AFTER_A_LIMIT: Final = 2
@@ -138,11 +140,14 @@ class Debts:
         has_ended = order.status in _MAY_BE_PAID_AGAIN and all(each.status in UNSUCCESSFUL for each in pay_ins)
         return len(pay_ins) if has_ended and len(self._orders) == 1 else 0
 
-    def end_click(self, click: Click, *, was_declined: bool = False) -> None:
+    def end_click(
+        self, click: Click, *, was_declined: bool = False, was_met: bool = True, was_followed: bool = False
+    ) -> None:
         """Note what a click owes, when its calls are over.
 
         `was_declined` is whether the merchant told the customer no before it asked the service. That excuses it where
-        the play has another order, which may have what was left in stock, and where a hold may be over.
+        the play has another order, which may have what was left in stock, and where a hold may be over. `was_met` is
+        whether a request met the click's trouble, and `was_followed` whether a further one met what comes then.
         """
         order, disturbance = click.order, click.disturbance
         order.clicked_at, order.waits_after_a_limit = self._box.now, 0
@@ -157,7 +162,7 @@ class Debts:
         may_be_closed = (
             may_be_gone or order.given_up or click.was_refused or order.disturbed_to_the_end or self.reads_disturbed
         )
-        if _settles(disturbance):
+        if (was_met and _is_final(disturbance.trouble)) or (was_followed and any(map(_is_final, disturbance.names))):
             order.deposit_due = None
         if not (may_be_closed or order.is_cancelled) and _leads_to_a_deposit(disturbance, order):
             order.deposit_due = f"the customer has pressed the button and {_outcome(order, disturbance)}"
@@ -312,13 +317,12 @@ def _leads_to_a_deposit(disturbance: Disturbance, order: Order) -> bool:
     return gets_through and disturbance.is_short and not may_be_forgotten
 
 
-def _settles(disturbance: Disturbance) -> bool:
-    """Return whether a click has an answer that no client outlasts: then what an earlier one has left open is over too.
+def _is_final(trouble: str) -> bool:
+    """Return whether no client outlasts an answer: then what an earlier click has left open is over too.
 
     Both may send the same request.
     """
-    met = disturbance.met
-    return disturbance.trouble != "none" and not met.gets_through and met.retry_after_seconds is None
+    return POST_TROUBLES[trouble].refuses or trouble in _FINAL
 
 
 def _outcome(order: Order, disturbance: Disturbance) -> str:

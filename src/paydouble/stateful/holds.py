@@ -8,6 +8,7 @@ are put in their place before a play is run, so that reports show times like any
 from __future__ import annotations
 
 from contextlib import suppress
+from time import monotonic
 from typing import Final
 
 from paydouble.core.durations import UNITS_MS, format_duration
@@ -22,25 +23,30 @@ _CLICKED: Final = (step("order"), step("pay", 1, scenario="payer-decides"))
 _RUNS: Final = ((60, UNITS_MS["m"]), (12, 10 * UNITS_MS["m"]), (44, 30 * UNITS_MS["m"]))
 
 
-def hold_of(merchant: MakeMerchant, seed: int = 0, patience_seconds: float = 10.0) -> Hold | None:
+def hold_of(
+    merchant: MakeMerchant, seed: int = 0, patience_seconds: float = 10.0, until: float | None = None
+) -> Hold | None:
     """Return when a merchant gives an order up whose payment waits for its payer; None when it is kept for a day.
 
-    Also None when it is given up within a minute: then nothing comes just before that time.
+    Also None when it is given up within a minute, since then nothing comes just before that time, and when it is not
+    found `until` a time of the monotonic clock, in seconds.
     """
     play = Play(merchant, seed=seed, patience_seconds=patience_seconds)
     found = None
     with suppress(MerchantBug):  # the catalogue reports it
         for each in _CLICKED:
             each.take(play)
-        found = _watched(play) if play.status() in OPEN else None
+        found = _watched(play, until) if play.status() in OPEN else None
     play.close()
     return found if found is not None and found.kept else None
 
 
-def _watched(play: Play) -> Hold | None:
+def _watched(play: Play, until: float | None) -> Hold | None:
     passed = 0
     for times, pause in _RUNS:
         for _ in range(times):
+            if until is not None and monotonic() >= until:
+                return None
             play.wait(format_duration(pause))
             if play.status() in CLOSED:
                 return Hold(passed, passed + pause)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
+from paydouble.core.durations import UNITS_MS
 from paydouble.inprocess import Webhook
 from paydouble.payments.resources import Dispute
 from paydouble.stateful import expected, rules
@@ -22,6 +23,7 @@ from paydouble.stateful.policies import ACCEPTED_REFUND, DISPUTED_REFUND, PAID_I
 
 # More orders than a play otherwise has.
 _CROWD: Final = 4
+_SOON_MS: Final = UNITS_MS["m"]
 
 
 class Judge:
@@ -37,6 +39,8 @@ class Judge:
         self._orders = orders
         self._seen = 0
         """How many requests have been judged."""
+        self._jobs_ran_at = -_SOON_MS
+        """When a wait has run the jobs, in milliseconds."""
         self.left_to_jobs = False
         """Whether work on a webhook was cut short. A merchant that has stored it may leave the rest to its jobs."""
 
@@ -116,9 +120,13 @@ class Judge:
 
     @contextmanager
     def paid_kept(self) -> Iterator[None]:
-        """Check that a run of the jobs gives up no order whose payment has succeeded before."""
+        """Check that a run of the jobs gives up no order whose payment has succeeded before.
+
+        Only one that has succeeded soon after a run that left the order open: later its hold may have been over.
+        """
         paid = [] if self._debts.reads_disturbed else [*self._open_and_paid()]
         yield
+        self._jobs_ran_at = self._box.now
         with self._driver.looking():
             for order, state in paid:
                 self._add(
@@ -128,12 +136,15 @@ class Judge:
     def _open_and_paid(self) -> Iterator[tuple[Order, ExpectedState]]:
         """Yield the orders that the merchant shows as open, though a payment of them has succeeded and can be read."""
         for order in self.readable():
+            if order.status not in OPEN or order.disturbed:
+                continue
             state = expected.expected_state(self._box, order)
-            if order.status in OPEN and state.paid:
-                with self._driver.looking():
-                    status = self._driver.shown.order_status(order.id)
-                if status in OPEN:
-                    yield order, state
+            is_in_time = any(0 <= each.updated_at - self._jobs_ran_at <= _SOON_MS for each in state.paid)
+            is_open = False
+            with self._driver.looking():
+                is_open = is_in_time and self._driver.shown.order_status(order.id) in OPEN
+            if is_open:
+                yield order, state
 
     @contextmanager
     def disputes_known(self) -> Iterator[None]:

@@ -78,7 +78,7 @@ from paydouble.stateful.interruptions import (
     Point,
 )
 from paydouble.stateful.lifecycles import lifecycles
-from paydouble.stateful.merchant import Merchant
+from paydouble.stateful.merchant import Merchant, knows_play_time
 from paydouble.stateful.play import Play
 from paydouble.stateful.plays.parts import POINTS
 from paydouble.stateful.policies import demanded
@@ -291,8 +291,9 @@ class MerchantMachine(RuleBasedStateMachine):
         cls.shows = when_it_shows(merchant, cls.seed, cls.patience_seconds)
         run = CatalogueRun(merchant, cls.seed, cls.patience_seconds, cls.shows, progress)
         if "catalogue" in cls.phases:
-            progress("how long an order is kept that nobody pays")
-            run = run._replace(hold=hold_of(merchant, cls.seed, cls.patience_seconds))
+            if not merchant.served or knows_play_time(merchant):
+                progress("how long an order is kept that nobody pays")
+                run = run._replace(hold=hold_of(merchant, cls.seed, cls.patience_seconds, until))
             seconds = _shorter(cls.catalogue_seconds, until)
             run.all(cls.coverage, cls.found, Extent(seconds, cls.first_play, cls.most_findings, Part(*cls.part)))
             if cls.found:

@@ -886,7 +886,9 @@ class Play:
                 self._add_findings(rules.requests.of_new_wish(self._box, target, start))
             self.noted.note_fired(armed)
             self._disarm([*first, *second, *([] if disturbed.lasts_to_the_end else armed)])
-            self._debts.end_click(click, was_declined=declined)
+            self._debts.end_click(
+                click, was_declined=declined, was_met=self.noted.fired > 0, was_followed=self.noted.followed
+            )
 
     def _note_scenario(self, target: Order, scenario: str, state: str, pay_ins: int) -> None:
         made = expected.expected_state(self._box, target).pay_ins

@@ -36,6 +36,7 @@ _FIRST_ROWS: Final = 8
 _LAST_ROWS: Final = 16
 # Of those between that tell something.
 _TELLING_ROWS: Final = 16
+_MOST_POSTS: Final = 10
 _HELD_TO: Final = "Without any trouble this shop shows what a webhook says as follows, and is held to it (shows below)"
 
 
@@ -174,9 +175,11 @@ def told_rows(rows: Sequence[Row], others: frozenset[str] = frozenset()) -> set[
     if len(rows) > _FIRST_ROWS + _TELLING_ROWS + _LAST_ROWS:
         numbers = [number for number in numbers if others.isdisjoint(names_in(rows[number].what))]
     between = numbers[_FIRST_ROWS : max(_FIRST_ROWS, len(numbers) - _LAST_ROWS)]
-    posts = _ends([number for number in between if _is_post(rows[number])], _TELLING_ROWS)
-    others_telling = [number for number in between if _tells(rows[number]) and not _is_post(rows[number])]
-    told = {*numbers}.difference(between) | posts | _ends(others_telling, _TELLING_ROWS - len(posts))
+    # Some places are left for the rest: one request that is repeated for an hour must not hide the event that was lost.
+    rest = [number for number in between if _tells(rows[number]) and not _is_post(rows[number])]
+    most = max(_MOST_POSTS, _TELLING_ROWS - len(rest))
+    posts = _ends([number for number in between if _is_post(rows[number])], most)
+    told = {*numbers}.difference(between) | posts | _ends(rest, _TELLING_ROWS - len(posts))
     folded = {*range(len(rows))} - told
     # A line that says that one is left out is as long as that one.
     folded -= {each for each in folded if not {each - 1, each + 1} & folded}
@@ -203,8 +206,8 @@ def _together(idle: Sequence[Row]) -> list[Row]:
 
 def _ends(numbers: Sequence[int], most: int) -> set[int]:
     """Return so many numbers at most: of a request that is repeated for a day the first and the last."""
-    half = most // 2
-    return {*numbers} if len(numbers) <= most else {*numbers[:half], *numbers[len(numbers) - half :]}
+    last = most // 2
+    return {*numbers} if len(numbers) <= most else {*numbers[: most - last], *numbers[len(numbers) - last :]}
 
 
 def _is_idle(row: Row, following: Row | None) -> bool:

@@ -161,7 +161,7 @@ def _only(operation: str, faults: Iterable[Document]) -> tuple[Document, ...]:
 
 
 SECOND_PAGES: Final = "second pages lost"
-"""The trouble of reads that lets the first page of a list through."""
+"""The trouble of reads that lets the first request of each list through, as of its first page."""
 READ_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
     {
         "stale": Trouble("the next reads show older states of payments", _behind("stale_read")),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from paydouble.stateful.interruptions import JOB_INTERRUPTIONS, KINDS, Act
-from paydouble.stateful.plays.parts import ORDER, PAY, POINTS, RESTART, RETRY, SETTLE
+from paydouble.stateful.plays.parts import ORDER, PAY, RESTART, RETRY, SETTLE, points_of
 from paydouble.stateful.steps import CataloguePlay, HoldTime, step
 from paydouble.stateful.troubles import LONGER_THAN_A_CLICK, READ_TROUBLES, TO_THE_END
 
@@ -25,6 +25,9 @@ def holds() -> Iterator[CataloguePlay]:
     waits = step("pay", 1, scenario="payer-decides")
     open_order, pays = (ORDER, waits, _NEARLY_OVER), step("payer", "pays")
     silent, late = step("webhooks", "drop all"), step("webhooks", "late four")
+    # As the time was found out.
+    often = (step("wait", time, jobs_every=every) for time, every in (("1h", "1m"), ("2h", "10m"), ("22h", "30m")))
+    yield CataloguePlay((ORDER, waits, *often), "jobs run often while a payment waits for its payer")
     why = "the payer pays just before the order is given up"
     for told in ((), (late,), (silent,)):
         yield CataloguePlay((*open_order, *told, pays, _OVER, SETTLE), why)
@@ -48,6 +51,6 @@ def holds() -> Iterator[CataloguePlay]:
             yield CataloguePlay((*open_order, *told, unanswered, _OVER, SETTLE), "the last click has no reply")
     over = (*open_order, step("pass_time", HoldTime.ACROSS))
     for what in (name for name in JOB_INTERRUPTIONS if KINDS[name].act in _ACTS):
-        for at in POINTS:
+        for at in points_of(what):
             ends = (step("interrupt_jobs", what, at), SETTLE)
             yield CataloguePlay((*over, *ends), "the job that gives the order up is interrupted")

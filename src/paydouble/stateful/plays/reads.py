@@ -145,15 +145,12 @@ def pages() -> Iterator[CataloguePlay]:
 
 
 def unread_pages() -> Iterator[CataloguePlay]:
-    """Yield lists of which the first page can be read, and not the next ones.
+    """Yield lists of which the first request is answered, and not the next ones: the first page alone can be read.
 
     A job that notes how far it has come has to note it when it has read all of them.
     """
-    why, short, silent = (
-        "the first page of a list is all that can be read for a while",
-        "short pages",
-        step("webhooks", "drop all"),
-    )
+    why, short = "the first page of a list is all that can be read for a while", "short pages"
+    silent = step("webhooks", "drop all")
     numbers = (1, 2, 3)
     sold = tuple(each for number in numbers for each in (ORDER, step("pay", number)))
     unread = (step("reads", SECOND_PAGES), SETTLE, step("wait", "9m"), step("wait", "59m"), SETTLE)

@@ -123,8 +123,10 @@ def _of_shipments(order: Order, shipped: int, state: ExpectedState) -> Iterator[
         yield Rule.EFFECTS, f"fulfilled {name} after all of its money was given back"
     elif shipped and not order.was_shipped and order.was_charged_back and expected.is_charged_back(state):
         yield Rule.EFFECTS, f"fulfilled {name} after all of its money was charged back"
+    elif expected.amount_differs(state) and sum(each.amount for each in state.paid) < order.amount:
+        yield Rule.UNPAID, f"fulfilled {name}, but another amount was paid than was asked for"
     elif expected.amount_differs(state) and _paid_in_its_currency(order, state) < order.amount:
-        yield Rule.UNPAID, f"fulfilled {name}, but another amount was paid than was asked for, or another currency"
+        yield Rule.UNPAID, f"fulfilled {name}, but it was paid in another currency than was asked for"
 
 
 def _paid_in_its_currency(order: Order, state: ExpectedState) -> int:
