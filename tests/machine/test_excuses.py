@@ -234,7 +234,8 @@ def test_a_wait_asks_for_something_only_where_jobs_notice_it(*, notices_time: bo
         Ways(retries_by_itself=True, deposits_are_alike=False, waits_in_play_time=notices_time, reconciles=True),
     )
 
-    debts.end_click(debts.begin_click(late, Disturbance("request lost", lasts=6), is_usual=True))
+    click = debts.begin_click(late, Disturbance("request lost", lasts=6), is_usual=True)
+    debts.end_click(click, was_declined=False, was_met=True, was_followed=False)
     (limit,) = parsed_faults(documents_of(POST_TROUBLES["429"]))
     debts.disturb_own_refunds([box.faults.add(limit, box.now)], POST_TROUBLES["429"], 6)
     late.refunds_requested["half"] = PRICE // 2

@@ -538,6 +538,28 @@ def test_an_order_may_be_given_up_of_which_the_service_knows_no_success() -> Non
             _paid_in_the_last_minute(play)
 
 
+def test_an_order_may_be_given_up_whose_hold_was_over_before_it_was_paid() -> None:
+    """No job has run since then, so it was shown as open."""
+    with Play(_demanding(GivesUpUnasked, "paid in time")) as play:
+        play.pay(scenario="payer-decides")
+        play.webhooks("drop all")
+        play.pass_time("31m")
+        play.payer("pays")
+        play.wait("10s")
+        assert play.status() == "cancelled"
+
+
+def test_an_order_may_be_given_up_whose_request_met_a_trouble() -> None:
+    """The shop may not know its payment."""
+    with Play(_demanding(GivesUpUnasked, "paid in time")) as play:
+        play.pay(1, "reply lost", scenario="payer-decides")
+        play.wait("29m")
+        play.webhooks("drop all")
+        play.payer("pays")
+        play.wait("2m")
+        assert play.status() == "cancelled"
+
+
 class GivesUpAfterADay(GivesUpUnpaid):
     """Does not wait for longer than a day."""
 

@@ -200,7 +200,8 @@ def _numbered(plays: Sequence[CataloguePlay], extent: Extent, coverage: Coverage
         else:
             coverage.pass_over(play.entries(), ELSEWHERE)
     if extent.first > max(1, len(plays)):
-        raise UsageError(f"there is no play {extent.first:,}; in this run there are {len(plays):,}")
+        message = f"there is no play {extent.first:,}; in this run there are {len(plays):,}, so begin with one of these"
+        raise UsageError(message)
     if not own and extent.part.of > 1:
         part = f"part {extent.part.number} of {extent.part.of} has no play"
         raise UsageError(f"{part}, of {len(plays):,}, from number {extent.first:,} on; make fewer parts")

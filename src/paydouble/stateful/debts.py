@@ -32,13 +32,11 @@ from paydouble.stateful.expected import Order, Promise
 from paydouble.stateful.findings import Found, Rule
 from paydouble.stateful.interruptions import LOSES_NOTES
 from paydouble.stateful.left_to_jobs import LeftToJobs
-from paydouble.stateful.troubles import POST_TROUBLES, TO_THE_END, Trouble
+from paydouble.stateful.troubles import TO_THE_END, Trouble
 
 _HOUR: Final = UNITS_MS["h"]
 _DAY: Final = UNITS_MS["d"]
 _TOO_MANY: Final = 429
-# Besides what refuses a request for good.
-_FINAL: Final = frozenset({"stored 500", "401", "403", "redirect", "method gone"})
 _LONG_AFTER_A_LIMIT: Final = UNITS_MS["m"] * 30
 # One that jobs have to notice first is sent in their next run.
 _RUNS_AFTER_A_LIMIT: Final = 2
@@ -140,9 +138,7 @@ class Debts:
         has_ended = order.status in _MAY_BE_PAID_AGAIN and all(each.status in UNSUCCESSFUL for each in pay_ins)
         return len(pay_ins) if has_ended and len(self._orders) == 1 else 0
 
-    def end_click(
-        self, click: Click, *, was_declined: bool = False, was_met: bool = True, was_followed: bool = False
-    ) -> None:
+    def end_click(self, click: Click, *, was_declined: bool, was_met: bool, was_followed: bool) -> None:
         """Note what a click owes, when its calls are over.
 
         `was_declined` is whether the merchant told the customer no before it asked the service. That excuses it where
@@ -162,7 +158,8 @@ class Debts:
         may_be_closed = (
             may_be_gone or order.given_up or click.was_refused or order.disturbed_to_the_end or self.reads_disturbed
         )
-        if (was_met and _is_final(disturbance.trouble)) or (was_followed and any(map(_is_final, disturbance.names))):
+        # Both clicks may have sent the same request, so what an earlier one has left open is over too.
+        if (was_met and met.is_final) or (was_followed and any(each.is_final for each in disturbance.following)):
             order.deposit_due = None
         if not (may_be_closed or order.is_cancelled) and _leads_to_a_deposit(disturbance, order):
             order.deposit_due = f"the customer has pressed the button and {_outcome(order, disturbance)}"
@@ -315,14 +312,6 @@ def _leads_to_a_deposit(disturbance: Disturbance, order: Order) -> bool:
     may_be_forgotten = disturbance.meanwhile in LOSES_NOTES or order.key_has_stored_error
     gets_through = disturbance.trouble == "none" or disturbance.met.gets_through
     return gets_through and disturbance.is_short and not may_be_forgotten
-
-
-def _is_final(trouble: str) -> bool:
-    """Return whether no client outlasts an answer: then what an earlier click has left open is over too.
-
-    Both may send the same request.
-    """
-    return POST_TROUBLES[trouble].refuses or trouble in _FINAL
 
 
 def _outcome(order: Order, disturbance: Disturbance) -> str:

@@ -43,12 +43,7 @@ class Disturbance(NamedTuple):
     def following(self) -> tuple[Trouble, ...]:
         """Return what the requests after the first one meet; `UsageError` for what is not in `AFTERWARDS`."""
         allowed = {name: POST_TROUBLES[name] for name in AFTERWARDS}
-        return tuple(named(allowed, name, "trouble of the next request") for name in self.names)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the names of what the requests after the first one meet."""
-        return tuple(name.strip() for name in self.then.split(","))
+        return tuple(named(allowed, name.strip(), "trouble of the next request") for name in self.then.split(","))
 
     @property
     def act(self) -> Act | None:

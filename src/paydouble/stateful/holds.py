@@ -11,16 +11,15 @@ from contextlib import suppress
 from time import monotonic
 from typing import Final
 
-from paydouble.core.durations import UNITS_MS, format_duration
+from paydouble.core.durations import parse_duration
 from paydouble.stateful.driver import MakeMerchant
 from paydouble.stateful.merchant import CLOSED, OPEN
 from paydouble.stateful.play import Play
+from paydouble.stateful.plays.holds import WATCHED
 from paydouble.stateful.steps import Hold, step
 from paydouble.stateful.verdicts import MerchantBug
 
 _CLICKED: Final = (step("order"), step("pay", 1, scenario="payer-decides"))
-# Jobs run so many times, so often. Few keep an order for longer than a day, when its payment expires.
-_RUNS: Final = ((60, UNITS_MS["m"]), (12, 10 * UNITS_MS["m"]), (44, 30 * UNITS_MS["m"]))
 
 
 def hold_of(
@@ -43,11 +42,12 @@ def hold_of(
 
 def _watched(play: Play, until: float | None) -> Hold | None:
     passed = 0
-    for times, pause in _RUNS:
-        for _ in range(times):
+    for time, every in WATCHED:
+        pause = parse_duration(every)
+        for _ in range(parse_duration(time) // pause):
             if until is not None and monotonic() >= until:
                 return None
-            play.wait(format_duration(pause))
+            play.wait(every)
             if play.status() in CLOSED:
                 return Hold(passed, passed + pause)
             passed += pause

@@ -163,7 +163,8 @@ class Merchant:
     service is asked for the deposits of the customers who have pressed the button since. `received payment`: an order
     is not given up while its payment is `processing`, which the contract calls received, for five hours at least; one
     that was given up before, while it was `pending`, may stay so. `paid in time`: a job gives no order up whose payment
-    has succeeded before; it asks the service first, since the event may still be on its way.
+    has succeeded before; it asks the service first, since the event may still be on its way. Judged where it succeeded
+    within a minute after a run that left the order open, and neither reads nor its requests had met a trouble.
     The summary of a run says which of the others were met.
     """
     interleaves: ClassVar[bool] = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from enum import Enum
+from enum import Enum, auto
 from typing import Any, Final, NamedTuple
 
 from paydouble.core.durations import format_duration
@@ -28,10 +28,10 @@ class Hold(NamedTuple):
 class HoldTime(Enum):
     """A time that depends on the merchant."""
 
-    JUST_BEFORE = "until just before an order is given up"
-    """From its click on."""
-    ACROSS = "until it is given up"
-    """From there on."""
+    JUST_BEFORE = auto()
+    """From the click until just before the order is given up."""
+    ACROSS = auto()
+    """From there until just after it."""
 
     def of(self, hold: Hold) -> str:
         """Return this time as commands take it."""

@@ -34,6 +34,8 @@ class Trouble(NamedTuple):
     """After a 429: the least pause in seconds before the client may ask again."""
     refuses: bool = False
     """Whether it refuses a request for good, as the service never does with one that it has carried out."""
+    is_final: bool = False
+    """Whether a correct client may stop at its answer, and take the operation for one that is not carried out."""
     tells_nothing: bool = False
     """Whether a read that meets it has no answer of the service."""
 
@@ -110,7 +112,9 @@ POST_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
         "closed": Trouble(
             "the connection is closed without a byte", _api("empty_response", phase=_BEFORE), gets_through=True
         ),
-        "stored 500": Trouble("the service answers 500 to every retry under this key", _api("sticky_5xx")),
+        "stored 500": Trouble(
+            "the service answers 500 to every retry under this key", _api("sticky_5xx"), is_final=True
+        ),
         "409": Trouble("the service answers 409 to an identical request", _api("force_conflict", times=None)),
         "429": _limited("the service refuses the request (429)"),
         "429 in seconds": _limited(
@@ -133,16 +137,22 @@ POST_TROUBLES: Final[Mapping[str, Trouble]] = MappingProxyType(
             headers="past",
             retry_after_seconds=_OWN_PAUSE,
         ),
-        "401": Trouble("the credentials are refused", _api("error", status=401, times=None)),
+        "401": Trouble("the credentials are refused", _api("error", status=401, times=None), is_final=True),
         # Many clients tell the two apart.
-        "403": Trouble("the shop's address is refused (403)", _api("error", status=403, times=None)),
-        "redirect": Trouble("the service redirects to another host", _api("redirect", to="http://elsewhere.test/")),
+        "403": Trouble("the shop's address is refused (403)", _api("error", status=403, times=None), is_final=True),
+        "redirect": Trouble(
+            "the service redirects to another host", _api("redirect", to="http://elsewhere.test/"), is_final=True
+        ),
         "unknown members": Trouble(
             "the answers have unknown members", _api("unknown_members", times=None), gets_through=True
         ),
         "unknown status": Trouble("the answer has an unknown status", _api("unknown_status")),
-        "unknown code": Trouble("the request is refused with an unknown code", _api("unknown_code"), refuses=True),
-        "method gone": Trouble("the payment method has just vanished", _api("remove_method", method="CREDIT_CARD")),
+        "unknown code": Trouble(
+            "the request is refused with an unknown code", _api("unknown_code"), refuses=True, is_final=True
+        ),
+        "method gone": Trouble(
+            "the payment method has just vanished", _api("remove_method", method="CREDIT_CARD"), is_final=True
+        ),
         "underpaid": Trouble("the amount paid is 1 less than requested", _api("amount_drift", by="-1")),
         "overpaid": Trouble("the amount paid is 1 more than requested", _api("amount_drift", by="1")),
         # The play takes one in which the merchant sells.

@@ -14,6 +14,8 @@ from paydouble.stateful.plays.parts import ORDER, PAY, RESTART, RETRY, SETTLE, p
 from paydouble.stateful.steps import CataloguePlay, HoldTime, step
 from paydouble.stateful.troubles import LONGER_THAN_A_CLICK, READ_TROUBLES, TO_THE_END
 
+WATCHED: Final = (("1h", "1m"), ("2h", "10m"), ("22h", "30m"))
+"""For how long an order is watched, and how often jobs run: few are kept for over a day, when the payment expires."""
 _NEARLY_OVER: Final = step("wait", HoldTime.JUST_BEFORE)
 _OVER: Final = step("wait", HoldTime.ACROSS)
 _ACTS: Final = frozenset({Act.KILL, Act.CLICK, Act.WORK, Act.PAYER, Act.RETURN, Act.CANCEL})
@@ -26,7 +28,7 @@ def holds() -> Iterator[CataloguePlay]:
     open_order, pays = (ORDER, waits, _NEARLY_OVER), step("payer", "pays")
     silent, late = step("webhooks", "drop all"), step("webhooks", "late four")
     # As the time was found out.
-    often = (step("wait", time, jobs_every=every) for time, every in (("1h", "1m"), ("2h", "10m"), ("22h", "30m")))
+    often = (step("wait", time, jobs_every=every) for time, every in WATCHED)
     yield CataloguePlay((ORDER, waits, *often), "jobs run often while a payment waits for its payer")
     why = "the payer pays just before the order is given up"
     for told in ((), (late,), (silent,)):
