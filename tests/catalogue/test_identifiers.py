@@ -8,7 +8,7 @@ import pytest
 from small_shop import SmallShop
 from verdicts_of import verdicts_of
 
-from paydouble.stateful import Merchant, MerchantBug, Play
+from paydouble.stateful import Merchant, MerchantBug, Play, Refused
 from paydouble.stateful.catalogue_run import Part
 
 if TYPE_CHECKING:
@@ -123,6 +123,29 @@ def test_mistakes_are_found_all_the_same(merchant: type[Merchant], verdict: str)
         play.order()
         play.pay(1, "reply lost")
         play.retry(1)
+
+
+class SellsTwo(NamesAttempts):
+    """Has two of what it sells, and gives an attempt up when the service answers nothing but errors for long."""
+
+    pauses = ()
+
+    def pay(self, order_id: str) -> None:
+        """Decline what comes after two others."""
+        if order_id not in [*self.orders][:2]:
+            raise Refused
+        super().pay(order_id)
+
+
+def test_a_trouble_that_meets_another_order_than_its_own_is_a_difference() -> None:
+    """The click of order-3 sends nothing, so its stored error meets the first request of a job, which is order-1's."""
+    with Play(SellsTwo) as play:
+        for order in (1, 2):
+            play.order()
+            play.pay(order, "request lost", lasts=6)
+        play.order()
+        play.pay(3, "stored 500")
+        play.wait("59m")
 
 
 class Raises(NamesAttempts):

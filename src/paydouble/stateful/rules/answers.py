@@ -75,6 +75,15 @@ def is_refused_only(box: Sandbox, order: Order, start: int) -> bool:
     return bool(sent) and all(is_final(entry.status) for entry in sent)
 
 
+def statuses_of_deposits(box: Sandbox, order: Order) -> frozenset[int | None]:
+    """Return the statuses with which deposits of an order were answered; None is in it where one got no answer."""
+    return frozenset(
+        entry.status
+        for entry in box.journal.requests.entries
+        if entry.operation == "deposit-creation" and order.owns(identifier_of(entry))
+    )
+
+
 def was_refused(box: Sandbox, order: Order) -> bool:
     """Return whether a deposit of an order was refused for good, so that the merchant may close the order."""
     return any(
