@@ -57,6 +57,15 @@ def test_init_writes_a_file_once(
     assert "no/such/folder.yaml cannot be written: No such file or directory" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["doctor", "merchant"])
+@pytest.mark.parametrize("shop", ["adapter.py", "adapter.py:ShopAdapter", "shop.adapter:ShopAdapter"])
+def test_an_adapter_in_python_has_another_command(command: str, shop: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its calls are written down nowhere."""
+    assert run(["conformance", command, shop]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"'{shop}' is an adapter in Python, and this command takes a merchant.yaml; paydouble explore {shop}" in said
+
+
 def _doctor(folder: Path, change: Change = lambda _: None) -> int:
     document = described_shop(folder)
     change(document)

@@ -7,6 +7,7 @@ Exit statuses: 0 done or right, 1 a call does not work or a clause is broken, 2 
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -14,10 +15,12 @@ from typing import Any, Final
 import click
 
 from paydouble.cli.options import SEED
+from paydouble.cli.shops import names_python
 from paydouble.cli.terminal import Terminal, count, say, say_exactly
 from paydouble.conformance.starting import FRAMEWORKS, starting_file
 from paydouble.core.errors import UsageError
 from paydouble.core.exit_status import ExitStatus
+from paydouble.core.printable import printable
 
 _OUT: Final = click.Path(path_type=Path, dir_okay=False)
 _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
@@ -58,6 +61,7 @@ def doctor(path: Path, no_color: bool) -> None:
     from paydouble.yamlfile.diagnostics import render
     from paydouble.yamlfile.reading import read_file
 
+    _check_kind(path)
     terminal = Terminal(no_color=no_color)
     reading = read_file(path, MERCHANT)
     for diagnostic in reading.diagnostics:
@@ -103,4 +107,15 @@ def merchant(path: Path, **options: Any) -> None:  # noqa: ANN401 - those above
     """Play each clause against your shop, and say which ones it breaks. PATH is a merchant.yaml."""
     from paydouble.cli.conformance_run import Options, run
 
+    _check_kind(path)
     sys.exit(run(path, Options(**options)))
+
+
+def _check_kind(path: Path) -> None:
+    """Raise `UsageError` for an adapter in Python, which has no calls that are written down."""
+    if names_python(str(path)):
+        raise UsageError(
+            f"'{printable(str(path))}' is an adapter in Python, and this command takes a merchant.yaml; "
+            f"paydouble explore {printable(shlex.quote(str(path)))} begins with a payment that meets no trouble, and "
+            "says which method fails"
+        )

@@ -85,7 +85,7 @@ class Shop(NamedTuple):
 
 def shop_of(named: str) -> Shop:
     """Return the shop that an argument names; `UsageError` when there is none, or it cannot be used."""
-    if _names_python(named):
+    if names_python(named):
         found = _IN_PYTHON.fullmatch(named)
         if found is None or _DESCRIPTION.search(found["module"]):
             raise UsageError(f"'{printable(named)}' names no shop; {_FORMS}")
@@ -119,7 +119,7 @@ def testing(terminal: Terminal, named: str) -> Iterator[type[Merchant]]:
         shop.end()
 
 
-def _names_python(named: str) -> bool:
+def names_python(named: str) -> bool:
     """Return whether an argument is a module or a file in Python, or is meant as one."""
     if named.endswith(".py"):
         return True
