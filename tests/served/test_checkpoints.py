@@ -173,6 +173,7 @@ foreach ([1, 2, 3] as $number) {
         $books->exec("INSERT INTO kept VALUES ($number)");
         {commit};
     } catch (PDOException $failed) {
+        {roll_back};
         echo $failed->getMessage(), PHP_EOL;
     }
 }
@@ -318,14 +319,21 @@ def _php_has(extension: str) -> bool:
 
 @pytest.mark.skipif(not _php_has("pdo_sqlite"), reason="there is no PHP with SQLite here")
 @pytest.mark.parametrize(
-    ("begin", "commit"),
+    "calls",
     [
-        ("$books->beginTransaction()", "$books->commit()"),
-        ("$books->exec('BEGIN IMMEDIATE')", "$books->exec('COMMIT')"),
+        ("$books->beginTransaction()", "$books->commit()", ""),
+        ("$books->beginTransaction()", "$books->commit()", "$books->rollBack()"),
+        ("$books->exec('BEGIN IMMEDIATE')", "$books->exec('COMMIT')", ""),
+        ("$books->exec('BEGIN IMMEDIATE')", "$books->exec('COMMIT')", "$books->exec('ROLLBACK')"),
     ],
 )
-def test_a_pdo_of_php_marks_the_points_of_all_transactions(tmp_path: Path, begin: str, commit: str) -> None:
-    """Before each one, before its commit and after it; a failing commit is rolled back, and a single write is one.
+@pytest.mark.parametrize(("fails_at", "kept"), [(5, "1 3 4"), (6, "1 2 3 4")])
+def test_a_pdo_of_php_marks_the_points_of_all_transactions(
+    tmp_path: Path, calls: tuple[str, str, str], fails_at: int, kept: str
+) -> None:
+    """Before each one, before its commit and after it; a single write is one.
+
+    A failing commit is rolled back, and the shop may do so too. What was committed stays.
 
     The time is the play's.
     """
@@ -335,12 +343,16 @@ def test_a_pdo_of_php_marks_the_points_of_all_transactions(tmp_path: Path, begin
     )
     code = f"<?php\n{functions}\n{_code('php', '// points.php')}"
     (tmp_path / "points.php").write_text(code, "utf-8")
-    (tmp_path / "shop.php").write_text(PHP_SHOP.replace("{begin}", begin).replace("{commit}", commit), "utf-8")
+    shop = PHP_SHOP
+    for name, call in zip(("{begin}", "{commit}", "{roll_back}"), calls, strict=True):
+        shop = shop.replace(name, call)
+    (tmp_path / "shop.php").write_text(shop, "utf-8")
 
-    printed, said = _run(["php", "shop.php"], tmp_path, fails_at=5)
+    printed, said = _run(["php", "shop.php"], tmp_path, fails_at=fails_at)
 
-    assert printed == ["2.5", "the database is down", "1 3 4"]
-    assert said == [False, True, False, False, True, False, True, False, False, False]
+    assert printed == ["2.5", "the database is down", kept]
+    after = [False] * (fails_at - 5)  # the second commit
+    assert said == [False, True, False, False, True, *after, False, True, False, False, False]
 
 
 def _ruby_has(library: str) -> bool:
