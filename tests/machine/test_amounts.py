@@ -9,7 +9,7 @@ import pytest
 from small_shop import SmallOrder, SmallShop
 from verdicts_of import verdicts_of
 
-from paydouble.stateful import Merchant, Play
+from paydouble.stateful import Merchant, Play, Refused
 
 
 class TakesMore(SmallShop):
@@ -98,3 +98,35 @@ def test_goods_are_held_back_while_the_payment_is_disputed() -> None:
         play.pass_time("80h")
         assert [event for event, *_ in play.answers][-2:] == ["dispute.created", "pay-in.succeeded"]
         assert play.shipments() == 0
+
+
+class WritesForPeople(SmallShop):
+    """Reads an amount from the text that it shows, with a separator of thousands: `float` of PHP stops there."""
+
+    def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
+        super().place_order(order_id, Decimal(f"{amount:,}".partition(",")[0]), currency)
+
+
+class SellsNothingDear(SmallShop):
+    """Takes no order of more than 500."""
+
+    def pay(self, order_id: str) -> None:
+        if self.orders[order_id].amount > 500:
+            raise Refused
+        super().pay(order_id)
+
+
+class TakesNothingDear(SmallShop):
+    """Takes no such order into its books."""
+
+    def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
+        if amount > 500:
+            raise Refused
+        super().place_order(order_id, amount, currency)
+
+
+def test_an_order_may_have_an_amount_of_more_than_a_thousand() -> None:
+    """Which a shop may decline."""
+    assert any("1.00 EUR" in each for each in found_by(WritesForPeople, "1234.56"))
+    for correct in (SmallShop, SellsNothingDear, TakesNothingDear):
+        assert found_by(correct, "1234.56") == set()

@@ -8,8 +8,8 @@ Nothing is owed where a correct merchant may have stopped: the trouble lasts to 
 request for good, also at a later click, a stored error answers each retry, reads met a trouble, the customer has
 cancelled the order, or no job ran for an hour after a trouble, so that the merchant may have *given up*. A debt that
 such a thing meets is dropped. Nor is a deposit owed where the merchant declines a click before it asks the service, and
-another order of the play may have taken what it sells, or the order is some minutes old and what was held for it may be
-free again.
+another order of the play may have taken what it sells, the order is some minutes old and what was held for it may be
+free again, or the merchant may sell nothing of that price.
 
 An order is *disturbed* once a request about it has met a trouble: the merchant may not know which payment or refund
 belongs to it, and is not held to what it cannot know.
@@ -142,7 +142,8 @@ class Debts:
         """Note what a click owes, when its calls are over.
 
         `was_declined` is whether the merchant told the customer no before it asked the service. That excuses it where
-        the play has another order, which may have what was left in stock, and where a hold may be over. `was_met` is
+        the play has another order, which may have what was left in stock, where a hold may be over, and where the order
+        may be too dear. `was_met` is
         whether a request met the click's trouble, and `was_followed` whether a further one met what comes then.
         """
         order, disturbance = click.order, click.disturbance
@@ -154,7 +155,7 @@ class Debts:
             self._disturb_deposits_to_the_end(order)
         order.key_has_stored_error |= disturbance.trouble == "stored 500"
         is_late = self._box.now - order.placed_at >= expected.SHORTEST_HOLD
-        may_be_gone = was_declined and (len(self._orders) > 1 or is_late)
+        may_be_gone = was_declined and (len(self._orders) > 1 or is_late or order.may_be_too_dear)
         may_be_closed = (
             may_be_gone or order.given_up or click.was_refused or order.disturbed_to_the_end or self.reads_disturbed
         )

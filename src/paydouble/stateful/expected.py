@@ -15,6 +15,7 @@ from paydouble.payments.resources import Dispute, PayIn, Refund
 from paydouble.sandbox import Sandbox
 from paydouble.stateful.held_to import Disputed
 from paydouble.stateful.merchant import CLOSED
+from paydouble.stateful.prices import MOST_THAT_IS_SOLD
 
 _UNPAID = frozenset({"unpaid", "failed", "cancelled", "pending"})
 
@@ -197,6 +198,11 @@ class Order:
     def money(self) -> Decimal:
         """Return the amount as the merchant is given it."""
         return Decimal(write_amount(self.amount, self.currency))
+
+    @property
+    def may_be_too_dear(self) -> bool:
+        """Return whether the merchant may decline it for its amount alone."""
+        return self.amount > MOST_THAT_IS_SOLD
 
 
 @dataclass(slots=True, frozen=True)

@@ -265,6 +265,8 @@ class Play:
             self._take_a_moment()
             self.orders.append(order)
             self._driver.call("place_order", order.id, order.money, currency)
+            if self._driver.was_declined and order.may_be_too_dear:
+                self.orders.remove(order)
 
     def pay(  # noqa: PLR0913 - what can disturb a click
         self,

@@ -10,8 +10,21 @@ from paydouble.core.errors import UsageError
 from paydouble.core.likeness import nearest
 from paydouble.core.money import MINOR_DIGITS
 
-PRICES: Final = (("49.90", "EUR"), ("19.99", "USD"), ("4.35", "GBP"), ("1500", "JPY"), ("1.005", "KWD"))
-"""Amount and currency: of two digits, of none and of three, and such that binary fractions cannot hold."""
+PRICES: Final = (
+    ("49.90", "EUR"),
+    ("19.99", "USD"),
+    ("4.35", "GBP"),
+    ("1500", "JPY"),
+    ("1.005", "KWD"),
+    ("1234.56", "EUR"),
+)
+"""Amount and currency: of two digits, of none and of three, and such that binary fractions cannot hold.
+
+The last one is written with a separator of thousands by code that writes amounts for people.
+"""
+
+MOST_THAT_IS_SOLD: Final = 10_000
+"""In minor units. A merchant may decline an order of more."""
 
 _FOREIGN: Final = ("USD", "EUR")
 """What a merchant is paid in that sells in one currency only: the first that is not its own."""
