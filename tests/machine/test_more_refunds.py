@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -226,6 +227,52 @@ def test_who_is_told_no_keeps_the_goods() -> None:
     assert kept in set(
         verdicts_of(DeclinesAndKeepsTheSeat, lambda play: step("refund", 1, "all", "unknown code") in play.steps)
     )
+
+
+class TakesOffAtOnce(SmallShop):
+    """Takes the money of a refund off when it is asked for, and repeats the request as long as its key is valid."""
+
+    def balance(self, order_id: str) -> Decimal:
+        return super().balance(order_id) - self.promised(self.orders[order_id])
+
+    def refund(self, order_id: str, refund_id: str, amount: Decimal) -> None:
+        body = f'{{"payin_id": "{self.of(order_id, "payin")[0]["id"]}", "amount": {amount}}}'
+        wish = self.orders[order_id].refunds.setdefault(refund_id, self.wish(order_id, body))
+        self.send_first(wish, "/refund/refund-creation")
+
+    def send(self, wish: Wish, path: str) -> None:
+        try:
+            self.learn(self.post(path, wish))
+            wish.state = "made"
+        except Unknown:
+            pass
+
+    def tick(self) -> None:
+        for order in self.orders.values():
+            for wish in order.refunds.values():
+                if wish.state == "open":
+                    self.send(wish, "/refund/refund-creation")
+
+
+class TakesOffAndGivesUp(TakesOffAtOnce):
+    """Does not repeat it."""
+
+    def tick(self) -> None:
+        pass
+
+
+def test_a_refund_that_a_stored_error_answers_may_be_taken_off() -> None:
+    """Its key is valid for a day. A refund that is not asked for any more is not taken off."""
+    with Play(TakesOffAtOnce) as play:
+        play.crowd(2)
+        play.wait("10s")
+        play.refund_for_all("all", "stored 500")
+    off = r"has a balance of 0\.00 EUR for order-1; it should be 49\.90"
+    with pytest.raises(MerchantBug) as found, Play(TakesOffAndGivesUp) as play:
+        play.pay()
+        play.wait("10s")
+        play.refund(trouble="503", lasts="end")
+    assert re.search(off, str(found.value))
 
 
 class SuspendsTickets(SmallShop):

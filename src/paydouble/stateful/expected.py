@@ -85,6 +85,8 @@ class Order:
     was_beyond_the_contract: bool = False
     """Whether something has happened to it of which the contract says nothing: staff has refunded it on the provider's
     own pages, or the provider has acted as `BEYOND_THE_CONTRACT` says."""
+    refunds_with_stored_error: int = 0
+    """The money of refunds, in minor units, that are answered with an error stored under their keys in the end."""
     refund_was_refused: bool = False
     """Whether the service has refused a refund that was requested of the merchant, with good reason."""
     was_wronged: bool = False
@@ -453,13 +455,16 @@ def allowed_balances(order: Order, state: ExpectedState) -> frozenset[Decimal]:
 
     It is what was paid, less refunds that have succeeded and disputes that were lost. When a refund and a dispute take
     the same money, the service's records have both, so a merchant may show the debt or 0. The contract does not say
-    when money moves, so refunds and disputes that are under way may be taken off before, each kind as a whole.
+    when money moves, so refunds and disputes that are under way may be taken off before, each kind as a whole. So may
+    refunds that are asked for and answered with a stored error.
     """
     rest = sum(each.amount for each in state.paid) - _refunded(state)
     rest -= sum(each.amount for each in state.disputes if each.status in CHARGED_BACK)
     is_held = order.is_held_to("off the balance") and not order.was_beyond_the_contract
     disputed = {_disputed(state)} if is_held else {0, _disputed(state)}
-    amounts = {rest - early - held for early in (0, _refunds_under_way(state)) for held in disputed}
+    under_way = _refunds_under_way(state)
+    taken_off = (0, under_way, under_way + order.refunds_with_stored_error)
+    amounts = {rest - early - held for early in taken_off for held in disputed}
     shown = amounts | {max(0, amount) for amount in amounts}
     return frozenset(Decimal(amount).scaleb(-MINOR_DIGITS[order.currency]) for amount in shown)
 

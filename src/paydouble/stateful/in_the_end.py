@@ -68,6 +68,7 @@ class InTheEnd:
             return False
         merchant, has_heard = self._driver.merchant, self._acknowledged.has_heard_of
         alone, has_heard_all = merchant.retries_by_itself, has_heard(found.resources)
+        order.refunds_with_stored_error = rules.refund_requests.with_stored_error(self._box, order)
         order.refund_is_untold = not self._acknowledged.has_taken_over(found.refunds)
         with self._driver.looking():
             shown = self._driver.shown

@@ -14,7 +14,7 @@ from paydouble.stateful import expected
 from paydouble.stateful.expected import ExpectedState, Order
 from paydouble.stateful.findings import Found, Rule
 from paydouble.stateful.rules.journal import TOO_MANY, amount_in_body, in_words, text_in_body
-from paydouble.stateful.service import is_final
+from paydouble.stateful.service import is_final, is_outage
 
 
 def refunds_asked_for(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[tuple[RequestEntry, PayIn, Order]]:
@@ -37,6 +37,17 @@ def knows_each_refund(box: Sandbox, order: Order, state: ExpectedState) -> bool:
     asked = [entry for entry, _, _ in refunds_asked_for(box, [order], 0)]
     is_own = len(expected.own_refunds(order, state)) == len(state.refunds)
     return is_own and not any(is_final(entry.status) for entry in asked)
+
+
+def with_stored_error(box: Sandbox, order: Order) -> int:
+    """Return the money of an order's refunds that are answered with an error that is stored under their keys.
+
+    In minor units. They are not made, and a merchant that keeps their keys, as the contract asks, cannot know it until
+    the keys are no longer valid.
+    """
+    latest = {entry.key: entry for entry, _, _ in refunds_asked_for(box, [order], 0)}
+    waiting = (each for each in latest.values() if each.verdict == "replay" and is_outage(each.status))
+    return sum(amount_in_body(each, order.currency) or 0 for each in waiting)
 
 
 def of_refund_targets(box: Sandbox, orders: Sequence[Order], start: int) -> Iterator[Found]:
