@@ -14,7 +14,7 @@ import pytest
 from bugzoo.unusual_shops import ReadsDisputesByTheirEvents
 from cancelling_shop import TakesUpAgain
 from late_shipping_shop import ShipsUntouchedOnly
-from small_shop import RANK, Declined, SmallOrder, SmallShop, Unknown, Wish
+from small_shop import RANK, Declined, Limited, SmallOrder, SmallShop, Unknown, Wish
 from verdicts_of import verdicts_of
 
 from paydouble.core.errors import UsageError
@@ -296,6 +296,48 @@ class StaysClosed(SmallShop):
             super().send(wish, path)
 
 
+class WaitsForEachAlone(SmallShop):
+    """Leaves what has met a 429 to a job, and goes on with the rest; with `waits_for_all` it leaves all of it."""
+
+    waits_for_all = False
+
+    def __init__(self, service: ServiceLike) -> None:
+        super().__init__(service)
+        self.closed_until: dict[str, float] = {}
+
+    def is_closed(self, order_id: str) -> bool:
+        """Return whether nothing is sent for an order now."""
+        closed = self.closed_until.values() if self.waits_for_all else [self.closed_until.get(order_id, 0)]
+        return any(self.service.now() < each for each in closed)
+
+    def post(self, path: str, wish: Wish) -> dict[str, Any]:
+        pauses, self.pauses = self.pauses, ()
+        try:
+            if self.is_closed(wish.order_id):
+                raise Unknown
+            return super().post(path, wish)
+        except Limited:
+            self.closed_until[wish.order_id] = self.service.now() + self.limit
+            raise
+        finally:
+            self.pauses = pauses
+
+    def until_reset(self, headers: Mapping[str, str]) -> float:
+        self.limit = super().until_reset(headers)
+        return 0.0
+
+    def list(self, path: str) -> list[dict[str, Any]]:
+        if self.waits_for_all and self.is_closed(""):
+            raise Unknown
+        return super().list(path)
+
+
+class WaitsForAll(WaitsForEachAlone):
+    """Asks for nothing while a limit lasts."""
+
+    waits_for_all = True
+
+
 class StopsAtTheKnown(SmallShop):
     """Reads a list until it comes to what it has."""
 
@@ -390,6 +432,15 @@ def _limited_before(play: Play) -> None:
     play.wait("10s")
 
 
+def _limited_beside(play: Play) -> None:
+    play.order()
+    play.order()
+    play.jobs_wait()
+    play.pay(1, "429")
+    play.pay(2)
+    play.wait("10s")
+
+
 _CASES = {
     "double payment": (KeepsDoublePayments, _paid_twice, "keeps 49.90 EUR of order-1, which was paid twice"),
     "cancelled order": (
@@ -456,6 +507,11 @@ _CASES = {
         StaysClosed,
         _limited_before,
         "has asked for no deposit for order-2 32 minutes after the click of its customer; the reset of a 429",
+    ),
+    "shared limit": (
+        WaitsForEachAlone,
+        _limited_beside,
+        "sends POST /api/v1/pay-in/deposit-creation 0.1 s after a 429 to POST /api/v1/pay-in/deposit-creation that",
     ),
     "list order": (
         StopsAtTheKnown,
@@ -667,6 +723,28 @@ def test_a_limit_without_an_end_is_as_long_as_a_shop_makes_it(trouble: str, paus
         play.pay(2)
         for time in ("10s", pause, "10s"):
             play.wait(time)
+
+
+def test_a_limit_is_kept_by_what_begins_after_it_and_is_not_forgotten() -> None:
+    """A merchant that waits with everything keeps it; the catalogue shows one that waits for each request by itself."""
+    for play in catalogue():
+        if play.reason == "a limit is the whole business's":
+            broken = set()
+            for shop in (WaitsForEachAlone, WaitsForAll):
+                with suppress(MerchantBug), Play(_demanding(shop, "shared limit")) as played:
+                    for taken in play.steps:
+                        taken.take(played)
+                    continue
+                broken.add(shop)
+            assert broken == {WaitsForEachAlone}, play.steps
+    with Play(_demanding(WaitsForEachAlone, "shared limit")) as played:
+        played.order()
+        played.order()
+        played.jobs_wait()
+        played.pay(1, "429")
+        played.restart()
+        played.pay(2)
+        played.wait("10s")
 
 
 def test_the_catalogue_limits_another_customer_first() -> None:

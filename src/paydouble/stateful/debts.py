@@ -22,8 +22,6 @@ from typing import Final, NamedTuple
 
 from paydouble.core.durations import UNITS_MS
 from paydouble.faults.armed import Armed
-from paydouble.guards.rate_limit import RESET
-from paydouble.journal import RequestEntry
 from paydouble.payments.lifecycle import UNSUCCESSFUL
 from paydouble.sandbox import Sandbox
 from paydouble.stateful import expected, rules
@@ -32,6 +30,7 @@ from paydouble.stateful.expected import Order, Promise
 from paydouble.stateful.findings import Found, Rule
 from paydouble.stateful.interruptions import LOSES_NOTES
 from paydouble.stateful.left_to_jobs import LeftToJobs
+from paydouble.stateful.shared_limit import end_of_limit
 from paydouble.stateful.troubles import TO_THE_END, Trouble
 
 _HOUR: Final = UNITS_MS["h"]
@@ -197,7 +196,7 @@ class Debts:
 
         A limit is over at its reset. A merchant that misreads the reset may ask for nothing for an hour or for years.
         """
-        ends = [_end_of(entry) for entry in self._box.journal.requests.entries if entry.status == _TOO_MANY]
+        ends = [end_of_limit(entry) for entry in self._box.journal.requests.entries if entry.status == _TOO_MANY]
         # One that announces no end, or one that was past, leaves the pause to the merchant.
         announced = [end for end in ends if end is not None]
         if not announced or len(announced) < len(ends):
@@ -296,17 +295,6 @@ class Debts:
             if order.given_up:
                 order.deposit_due = None
                 self._owe_no_refund(order)
-
-
-def _end_of(limit: RequestEntry) -> int | None:
-    """Return when the reset of a 429 comes, in milliseconds; None when it cannot be read, or was past."""
-    value = next((value for name, value in limit.answer_headers if name == RESET), "")
-    if not value.isdecimal():
-        return None
-    reset, now = int(value), limit.at
-    # Its unit is open: milliseconds or seconds of the clock, or seconds from now. No two are of the same size.
-    ends_at = min((reset, reset * 1000, now + reset * 1000), key=lambda at: abs(at - now))
-    return ends_at if ends_at > now else None
 
 
 def _leads_to_a_deposit(disturbance: Disturbance, order: Order) -> bool:

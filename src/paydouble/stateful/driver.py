@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from http import HTTPStatus
 from itertools import dropwhile, islice, starmap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,6 +25,7 @@ from paydouble.stateful.expected import Order
 from paydouble.stateful.findings import Finding, Findings, Rule
 from paydouble.stateful.interruptions import Act, InterruptionKind, Point
 from paydouble.stateful.merchant import NEEDED, Merchant, Refused, ServiceLike, knows_play_time
+from paydouble.stateful.policies import SHARED_LIMIT
 from paydouble.stateful.receiving import Due
 from paydouble.stateful.service import Interruption, Points, Service
 from paydouble.stateful.shown import Shown, WrongReturn
@@ -128,6 +130,7 @@ class Driver:
         self.shop: ServedShop | None = _serve(make, self.double, self.add_finding, patience_seconds) if served else None
         """The shop over sockets; None for one in process."""
         self.service = Service(self.double, self.add_finding) if self.shop is None else self.shop.service
+        self.service.shared_limit.on_broken = partial(self.add_finding, Rule.RETRIES, policy=SHARED_LIMIT)
         self._shop_time = ShopTime(self.double, self.service.sleep) if follows_time and not served else None
         self._watchdog = Watchdog(patience_seconds) if self.shop is None else self.shop.threads
         self._activity = self._entered = 0
@@ -240,6 +243,7 @@ class Driver:
     def _do(self, name: str, arguments: Sequence[object]) -> Any:  # noqa: ANN401 - as the methods
         if name == "restart":
             self._clock.forget()
+            self.service.shared_limit.forget()
         elif name != "close":
             self._clock.set(self.merchant)
         try:

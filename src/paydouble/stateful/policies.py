@@ -29,6 +29,7 @@ AFTER_A_LIMIT: Final = "after a limit"
 RECEIVED_PAYMENT: Final = "received payment"
 LATE_FAILURE: Final = "late failure"
 PAID_IN_TIME: Final = "paid in time"
+SHARED_LIMIT: Final = "shared limit"
 POLICIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         DOUBLE_PAYMENT: "money that was paid twice is kept, and the order is shown as paid",
@@ -45,6 +46,7 @@ POLICIES: Final[Mapping[str, str]] = MappingProxyType(
         LATE_MONEY: "money stays unknown that has come for a payment which had ended, when its event was lost",
         ANOTHER_ATTEMPT: "an order whose payment has ended without money cannot be paid again soon after it was placed",
         AFTER_A_LIMIT: "the deposit of an order waits for over half an hour after the end of a 429 to another request",
+        SHARED_LIMIT: "another request is sent before the reset of a 429, as where each request waits for itself",
         LATE_FAILURE: "a refund that had succeeded stays called so when it fails later, when its event was lost",
         PAID_IN_TIME: "a job gives an order up whose payment has succeeded, as when it asks nothing before",
         RECEIVED_PAYMENT: "an order is called cancelled or failed though its payment has been processing for long",

@@ -24,6 +24,7 @@ from paydouble.inprocess import SERVER_URL, InProcess
 from paydouble.stateful.disturbance import Limit
 from paydouble.stateful.findings import Rule
 from paydouble.stateful.interruptions import AFTER_REQUEST, BEFORE_COMMIT, BEFORE_REQUEST, NamedPoint
+from paydouble.stateful.shared_limit import Sent, SharedLimit
 from paydouble.stateful.verdicts import ProcessKilled, Runaway
 from paydouble.web.addresses import CONTROL_PREFIX
 
@@ -111,14 +112,16 @@ class _Usage:
     """What a 429 asks for."""
     acts: int = 0
     """How many interruptions had acted when it began."""
+    number: int = 0
+    """How many had begun before it."""
     calls: int = 0
     """Besides the first read of each thing."""
     most_calls: int = MOST_CALLS
     read: set[str] = field(default_factory=set)
     """The targets of reads so far."""
     waited: float = 0.0
-    limited: tuple[float, tuple[str, str, str | None], str | None] | None = None
-    """When a POST met a 429; its method, target and key; the reset that was announced. Until the next one is sent."""
+    limited: tuple[float, Sent, str | None] | None = None
+    """When a POST met a 429; that POST; the reset that was announced. Until the next one is sent."""
     last: tuple[float, str, str, str | None] | None = None
     at_once: int = 0
     attempts: int = 0
@@ -179,6 +182,9 @@ class Service:
         self._double = double
         self._add_finding = add_finding
         self._usage = _Usage()
+        self._operations = 0
+        self.shared_limit = SharedLimit()
+        """The 429 until whose reset a merchant may have promised to ask for nothing else."""
         self._real_pauses = 0.0
         self._returned_at = perf_counter()
         """When the latest call has returned, in real time that no shop is shown."""
@@ -195,7 +201,9 @@ class Service:
 
         `more_calls` than `MOST_CALLS` are allowed, besides the first read of each thing.
         """
-        before, self._usage = self._usage, _Usage(limit, self.acts, most_calls=MOST_CALLS + more_calls)
+        self._operations += 1
+        usage = _Usage(limit, self.acts, self._operations, most_calls=MOST_CALLS + more_calls)
+        before, self._usage = self._usage, usage
         try:
             yield
         finally:
@@ -281,6 +289,7 @@ class Service:
         self._count(method, request.target, key)
         sent = method, request.target, key, request.body
         self._check_repetition(sent)
+        self._check_shared_limit(sent[:3])
         number = self._double.sandbox.journal.requests.total
         reply = self._double.handle(request)
         if method == "HEAD" and reply.wire is not None and reply.wire.sends_head:
@@ -299,8 +308,11 @@ class Service:
         if isinstance(outcome, Received):
             if reply.status == 429:  # noqa: PLR2004 - HTTP
                 self.limits_met += 1
+                entry = log.entries[number - log.evicted]
+                now = self._double.sandbox.tick()
+                self.shared_limit.note(sent[:3], entry, now, self._usage.number, self._operations)
                 limit = self._usage.limit
-                if limit is not None and log.entries[number - log.evicted].operation == limit.operation:
+                if limit is not None and entry.operation == limit.operation:
                     reset = next((value for name, value in reply.headers if name == RESET), None)
                     self._usage.limited = self._moment(), (method, request.target, key), reset
             self._interruption_point(carried_out=method == "POST" and reply.status in _DONE)
@@ -368,7 +380,7 @@ class Service:
             self._add_finding(Rule.RETRIES, f"{told} ({_REAL_SLEEP})" if has_waited else told)
         self._check_limit(now, (method, target, key))
 
-    def _check_limit(self, now: float, sent: tuple[str, str, str | None]) -> None:
+    def _check_limit(self, now: float, sent: Sent) -> None:
         usage = self._usage
         if usage.limited is None or usage.limit is None:
             return
@@ -386,6 +398,11 @@ class Service:
             asked = f"a 429 {wanted} (at {limited_at:.0f}{told})"
             hint = _BY_THE_OTHER if self.has_two_clocks and reset is not None else ""
             self._add_finding(Rule.RETRIES, f"asks again {pause:g} s after {asked}: {sent[0]} {sent[1]}{hint}")
+
+    def _check_shared_limit(self, sent: Sent) -> None:
+        # Real pauses may be shortened in tests.
+        if not (self.counts_real_pauses or self.has_two_clocks):
+            self.shared_limit.check(sent, self._double.sandbox.tick(), self._usage.number)
 
     def _check_repetition(self, sent: tuple[str, str, str | None, bytes]) -> None:
         count, status = self._usage.refusals.get(sent, (0, 0))

@@ -123,6 +123,12 @@ def limited_before() -> Iterator[CataloguePlay]:
     for trouble in (name for name, found in POST_TROUBLES.items() if found.retry_after_seconds is not None):
         limited = (ORDER, step("pay", 1, trouble), step("pass_time", "1m"), ORDER, step("pay", 2))
         yield CataloguePlay((*limited, SETTLE, step("wait", "32m"), SETTLE), "a limit that another request has met")
+    # While the limit lasts: another customer, a refund, and jobs that read.
+    soon, why = step("wait", "1s"), "a limit is the whole business's"
+    for met in (step("pay", 2, "429"), step("pay", 2, "429", lasts=LONGER_THAN_A_CLICK)):
+        yield CataloguePlay((ORDER, ORDER, met, PAY, soon, SETTLE), why)
+        yield CataloguePlay((*PAID, ORDER, met, step("refund", 1, "half"), soon, SETTLE), why)
+        yield CataloguePlay((ORDER, ORDER, step("webhooks", "drop all"), PAY, met, soon, SETTLE), why)
 
 
 def meanwhile_sold() -> Iterator[CataloguePlay]:
