@@ -512,7 +512,7 @@ def test_a_data_source_of_java_marks_the_points_of_all_transactions(tmp_path: Pa
 
     The time is the play's.
     """
-    time = "static Instant now() throws IOException, InterruptedException {"
+    time = "static final HttpClient PLAY = HttpClient.newHttpClient(); // one that keeps its connection"
     checkpoint = (
         "static void checkpoint(boolean inTransaction) throws IOException, InterruptedException, SQLException {"
     )
