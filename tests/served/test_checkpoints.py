@@ -265,10 +265,21 @@ def _run(command: list[str], folder: Path, fails_at: int, **environment: str) ->
     return done.stdout.splitlines(), said
 
 
+# The word of an earlier answer, which comes while the next one is waited for.
+LATE_WORD = """port.on("message", () => {
+  Atomics.notify(answered, 0);
+  setTimeout(() => Atomics.notify(answered, 0));
+  send();
+});"""
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
-def test_a_synchronous_checkpoint_of_node_waits_for_its_answer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("on_message", ['port.on("message", send);', LATE_WORD])
+def test_a_synchronous_checkpoint_of_node_waits_for_its_answer(tmp_path: Path, on_message: str) -> None:
     """It says that no other call may come in, fails as the database would, and keeps no process alive."""
-    (tmp_path / "checkpoint.mjs").write_text(_code("javascript", "// checkpoint.mjs"), "utf-8")
+    code = _code("javascript", "// checkpoint.mjs")
+    assert 'port.on("message", send);' in code
+    (tmp_path / "checkpoint.mjs").write_text(code.replace('port.on("message", send);', on_message), "utf-8")
     (tmp_path / "shop.mjs").write_text(SHOP, "utf-8")
 
     printed, said = _run(["node", "shop.mjs"], tmp_path, fails_at=2)
