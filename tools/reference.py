@@ -199,7 +199,7 @@ With the default settings. [Settings](settings.md) add more: the rate-limit head
 
 ## Lists
 
-A list answers a page of these objects under `data`, and takes these members in its query string.
+A list answers a page of these objects under `data`, and takes these members in its query string. Others are ignored: a list that is asked for by another member has all objects.
 
 {page}
 

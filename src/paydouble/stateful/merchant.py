@@ -262,7 +262,8 @@ class Merchant:
     def shipments(self, order_id: str) -> int | None:
         """Return how often an order was fulfilled; None when the merchant does not count.
 
-        Of what can be taken back, such as a seat, a ticket or a licence: how many the customer has now.
+        An order of six seats is fulfilled once. Of what can be taken back, such as a seat, a ticket or a licence: how
+        often the customer has it now.
         """
 
     def effects(self, order_id: str) -> Mapping[str, int]:
