@@ -230,6 +230,7 @@ def _run(command: list[str], folder: Path, fails_at: int, **environment: str) ->
     said: list[bool] = []
 
     class Clock(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # connections are kept, as by the server of plays
         now = datetime(2026, 1, 1, 5, tzinfo=UTC)
 
         def do_GET(self) -> None:
