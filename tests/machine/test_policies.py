@@ -332,6 +332,13 @@ class WaitsForEachAlone(SmallShop):
         return super().list(path)
 
 
+class WaitsForTheNextJob(WaitsForEachAlone):
+    """Sends everything again when its jobs run."""
+
+    def is_closed(self, order_id: str) -> bool:
+        return False
+
+
 class WaitsForAll(WaitsForEachAlone):
     """Asks for nothing while a limit lasts."""
 
@@ -730,13 +737,18 @@ def test_a_limit_is_kept_by_what_begins_after_it_and_is_not_forgotten() -> None:
     for play in catalogue():
         if play.reason == "a limit is the whole business's":
             broken = set()
-            for shop in (WaitsForEachAlone, WaitsForAll):
+            for shop in (WaitsForEachAlone, WaitsForTheNextJob, WaitsForAll):
                 with suppress(MerchantBug), Play(_demanding(shop, "shared limit")) as played:
                     for taken in play.steps:
                         taken.take(played)
                     continue
                 broken.add(shop)
-            assert broken == {WaitsForEachAlone}, play.steps
+            assert broken == {WaitsForEachAlone, WaitsForTheNextJob}, play.steps
+    with (
+        pytest.raises(MerchantBug, match="0 s after a 429"),
+        Play(_demanding(WaitsForTheNextJob, "shared limit")) as played,
+    ):
+        played.pay(1, "429")
     with Play(_demanding(WaitsForEachAlone, "shared limit")) as played:
         played.order()
         played.order()

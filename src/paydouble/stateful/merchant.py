@@ -165,8 +165,8 @@ class Merchant:
     that was given up before, while it was `pending`, may stay so. `paid in time`: a job gives no order up whose payment
     has succeeded before; it asks the service first, since the event may still be on its way. Judged where it succeeded
     within a minute after a run that left the order open, and neither reads nor its requests had met a trouble.
-    `shared limit`: until the reset of a 429 nothing else is asked of the service either, for whatever order, by no job
-    and no webhook; a call that was under way by then may go on, and a process that was killed has forgotten it.
+    `shared limit`: until the reset of a 429 nothing is asked of the service, for whatever order, by no click, job or
+    webhook; a call that was under way by then may go on, and a process that was killed may have forgotten it.
     The summary of a run says which of the others were met.
     """
     interleaves: ClassVar[bool] = True

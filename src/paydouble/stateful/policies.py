@@ -46,7 +46,7 @@ POLICIES: Final[Mapping[str, str]] = MappingProxyType(
         LATE_MONEY: "money stays unknown that has come for a payment which had ended, when its event was lost",
         ANOTHER_ATTEMPT: "an order whose payment has ended without money cannot be paid again soon after it was placed",
         AFTER_A_LIMIT: "the deposit of an order waits for over half an hour after the end of a 429 to another request",
-        SHARED_LIMIT: "another request is sent before the reset of a 429, as where each request waits for itself",
+        SHARED_LIMIT: "a request is sent before the reset of a 429, as where each waits by itself, or for the next job",
         LATE_FAILURE: "a refund that had succeeded stays called so when it fails later, when its event was lost",
         PAID_IN_TIME: "a job gives an order up whose payment has succeeded, as when it asks nothing before",
         RECEIVED_PAYMENT: "an order is called cancelled or failed though its payment has been processing for long",

@@ -184,7 +184,7 @@ class Service:
         self._usage = _Usage()
         self._operations = 0
         self.shared_limit = SharedLimit()
-        """The 429 until whose reset a merchant may have promised to ask for nothing else."""
+        """The 429 until whose reset a merchant may have promised to ask for nothing."""
         self._real_pauses = 0.0
         self._returned_at = perf_counter()
         """When the latest call has returned, in real time that no shop is shown."""

@@ -1,8 +1,9 @@
-"""The limit of a 429 as one of the whole business: until its reset nothing else is asked of the service either.
+"""The limit of a 429 as one of the whole business: until its reset nothing is asked of the service, by whatever call.
 
-The contract does not say what a limit counts (section 8). Many shops let each request wait for itself, so it is a
-policy. A merchant that has promised it stops as soon as it knows of the 429: a call that had begun before, and has not
-met the 429 itself, may not know, and a process that was killed may have forgotten it.
+The contract does not say what a limit counts (section 8). Many shops let each request wait for itself, and jobs that
+run once a minute need not look at a reset, so it is a policy. A merchant that has promised it stops as soon as it knows
+of the 429: a call that had begun before, and has not met the 429 itself, may not know, and a process that was killed
+may have forgotten it.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class SharedLimit:
     def check(self, sent: Sent, now: int, operation: int) -> None:
         """Check that a request that an operation sends at `now` (milliseconds) does not come before the reset."""
         met = self._met
-        if met is None or sent == met.refused or now >= met.until:
+        if met is None or now >= met.until:
             return
         if operation != met.operation and operation <= met.latest:
             return
