@@ -3,10 +3,11 @@
 Each entry of the vocabulary is played alone, in the shortest play in which it can matter: a trouble of a POST in one
 payment, a disturbed webhook in one payment with its events, a forged webhook before and after the money. Combinations
 follow where one trouble hides what another does; each says why. The first turn has each entry alone at each place of a
-payment's life and one of each combination, those of all sections in turn, and the variants follow in further turns, so
-that each kind of mistake has its chance early. A turn begins with each act by itself and without trouble; the others
-come in the order of what a mistake costs: double charges, forged payments, double or missing fulfilment, refunds and
-disputes, then everything else.
+payment's life and one of each combination, and the variants follow in further turns, so that each kind of mistake has
+its chance early. A turn begins with each act by itself and without trouble, and with what may charge twice. Then what
+is alone and the first combinations of all sections take turns: a slow shop never comes to the end of what is alone
+(decision 0035). Both come in the order of what a mistake costs: forged payments, double or missing fulfilment, refunds
+and disputes, then everything else.
 
 Not every play is run on every merchant: `equivalence.py` decides which would show nothing new.
 
@@ -17,9 +18,10 @@ table are meant, so a new one is played without a change.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from enum import IntEnum, auto
 from functools import cache
-from itertools import count
+from itertools import count, zip_longest
 from typing import Final
 
 from paydouble.stateful.coverage import COMMANDS
@@ -33,24 +35,42 @@ _TURNS: Final = 12
 _MANY: Final = 20
 _FIRST_POINTS: Final = 5
 _INTERRUPTIONS: Final = COMMANDS["interrupted webhook"] | COMMANDS["interrupted job"]
+# Acts without trouble, and what may charge twice.
+_DEAREST_SECTIONS: Final = 2
+# So many combinations of each section come among what is alone.
+_FIRST_COMBINATIONS: Final = 6
 # A place in a payment's life, and what is played there; the place is None where it does not matter.
 _Content = tuple[Hashable, Hashable]
 
 
+class _Rank(IntEnum):
+    """What a play is for the order of a turn."""
+
+    DEAREST = auto()
+    ALONE = auto()
+    AT_A_NUMBER = auto()
+    """New by the number of its point alone."""
+    COMBINED = auto()
+    LONG = auto()
+
+
+_Shape = tuple[Hashable, frozenset[_Content]]
+
+
 @cache
 def catalogue() -> tuple[CataloguePlay, ...]:
-    """Return all plays, none twice, in turns: in each what is played alone, then combinations.
+    """Return all plays, none twice, in turns.
 
     The first turn has one of each shape, every entry of the vocabulary and every price alone at each place, and every
     interruption at each of the first points: that is what a shop that takes a second for a play comes to in a few
     minutes.
     """
     played: set[Hashable] = set()
-    shapes: dict[tuple[Hashable, frozenset[_Content]], list[CataloguePlay]] = {}
+    shapes: dict[_Shape, list[CataloguePlay]] = {}
     known: set[_Content] = set()
-    places: dict[Hashable, tuple[int, int]] = {}
-    for section in SECTIONS:
-        combinations: defaultdict[int, Iterator[int]] = defaultdict(count)
+    places: dict[_Shape, tuple[_Rank, int]] = {}
+    for number, section in enumerate(SECTIONS):
+        combinations: defaultdict[_Rank, Iterator[int]] = defaultdict(count)
         for play in section():
             if (play.dialect, play.steps) in played:
                 continue
@@ -61,15 +81,27 @@ def catalogue() -> tuple[CataloguePlay, ...]:
             shape = _shape(play), frozenset(new)
             if shape not in shapes:
                 # Of the combinations one of each section comes first, then the next ones.
-                rank = _rank(play, shape[1])
+                rank = _rank(play, shape[1], is_dearest=number < _DEAREST_SECTIONS)
                 places[shape] = rank, next(combinations[rank]) if play.reason else 0
             shapes.setdefault(shape, []).append(play)
     return tuple(
         play
         for turn in range(_TURNS)
-        for _, alike in sorted(shapes.items(), key=lambda item: places[item[0]])
-        for play in alike[_share(turn, alike) : _share(turn + 1, alike)]
+        for shape in _in_order(places)
+        for play in shapes[shape][_share(turn, shapes[shape]) : _share(turn + 1, shapes[shape])]
     )
+
+
+def _in_order(places: Mapping[_Shape, tuple[_Rank, int]]) -> list[_Shape]:
+    """Return the shapes of a turn in their order, from the rank of each, and its number among those of its section."""
+    ranked: dict[_Rank, list[_Shape]] = {rank: [] for rank in _Rank}
+    for shape in sorted(places, key=lambda shape: places[shape]):
+        ranked[places[shape][0]].append(shape)
+    combined = ranked[_Rank.COMBINED]
+    first = [shape for shape in combined if places[shape][1] < _FIRST_COMBINATIONS]
+    mixed = [shape for pair in zip_longest(ranked[_Rank.ALONE], first) for shape in pair if shape is not None]
+    later = combined[len(first) :]
+    return [*ranked[_Rank.DEAREST], *mixed, *ranked[_Rank.AT_A_NUMBER], *later, *ranked[_Rank.LONG]]
 
 
 def _share(turn: int, plays: Sequence[CataloguePlay]) -> int:
@@ -83,12 +115,16 @@ def _shape(play: CataloguePlay) -> Hashable:
     return play.reason, play.dialect == "plain", tuple((each.command, *dict(each.options)) for each in play.steps)
 
 
-def _rank(play: CataloguePlay, new: frozenset[_Content]) -> int:
+def _rank(play: CataloguePlay, new: frozenset[_Content], *, is_dearest: bool) -> _Rank:
     if _is_long(play):
-        return 3
+        return _Rank.LONG
+    if play.reason:
+        return _Rank.COMBINED
     # What is new by the number of its point alone comes after all that is new by an entry, or by a point with a name.
     numbered = any(isinstance(content, Step) and not _is_early(content) for _, content in new)
-    return 2 if play.reason else int(numbered and len(new) == 1)
+    if numbered and len(new) == 1:
+        return _Rank.AT_A_NUMBER
+    return _Rank.DEAREST if is_dearest else _Rank.ALONE
 
 
 def _is_early(interruption: Step) -> bool:
