@@ -107,7 +107,7 @@ class WritesForPeople(SmallShop):
         super().place_order(order_id, Decimal(f"{amount:,}".partition(",")[0]), currency)
 
 
-class SellsNothingDear(SmallShop):
+class SellsNothingExpensive(SmallShop):
     """Takes no order of more than 500."""
 
     def pay(self, order_id: str) -> None:
@@ -116,7 +116,7 @@ class SellsNothingDear(SmallShop):
         super().pay(order_id)
 
 
-class TakesNothingDear(SmallShop):
+class TakesNothingExpensive(SmallShop):
     """Takes no such order into its books."""
 
     def place_order(self, order_id: str, amount: Decimal, currency: str) -> None:
@@ -128,5 +128,5 @@ class TakesNothingDear(SmallShop):
 def test_an_order_may_have_an_amount_of_more_than_a_thousand() -> None:
     """Which a shop may decline."""
     assert any("1.00 EUR" in each for each in found_by(WritesForPeople, "1234.56"))
-    for correct in (SmallShop, SellsNothingDear, TakesNothingDear):
+    for correct in (SmallShop, SellsNothingExpensive, TakesNothingExpensive):
         assert found_by(correct, "1234.56") == set()

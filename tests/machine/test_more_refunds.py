@@ -229,7 +229,18 @@ def test_who_is_told_no_keeps_the_goods() -> None:
     )
 
 
-class TakesOffAtOnce(SmallShop):
+class GivesNoRequestUp(SmallShop):
+    """Leaves what got no answer open, however old it is."""
+
+    def send(self, wish: Wish, path: str) -> None:
+        try:
+            self.learn(self.post(path, wish))
+            wish.state = "made"
+        except Unknown:
+            pass
+
+
+class TakesOffAtOnce(GivesNoRequestUp):
     """Takes the money of a refund off when it is asked for, and repeats the request as long as its key is valid."""
 
     def balance(self, order_id: str) -> Decimal:
@@ -239,13 +250,6 @@ class TakesOffAtOnce(SmallShop):
         body = f'{{"payin_id": "{self.of(order_id, "payin")[0]["id"]}", "amount": {amount}}}'
         wish = self.orders[order_id].refunds.setdefault(refund_id, self.wish(order_id, body))
         self.send_first(wish, "/refund/refund-creation")
-
-    def send(self, wish: Wish, path: str) -> None:
-        try:
-            self.learn(self.post(path, wish))
-            wish.state = "made"
-        except Unknown:
-            pass
 
     def tick(self) -> None:
         for order in self.orders.values():
@@ -1101,7 +1105,7 @@ def test_a_refund_that_is_promised_once_more_is_due() -> None:
         play.close()
 
 
-class WaitsForNewCredentials(SmallShop):
+class WaitsForNewCredentials(GivesNoRequestUp):
     """Repeats nothing for half a day after a 401."""
 
     refused_at = -1e9
@@ -1115,14 +1119,6 @@ class WaitsForNewCredentials(SmallShop):
         except Unknown:
             self.refused_at = self.service.now()
             raise
-
-    def send(self, wish: Wish, path: str) -> None:
-        """Give no refund up."""
-        try:
-            self.learn(self.post(path, wish))
-            wish.state = "made"
-        except Unknown:
-            pass
 
 
 def test_a_promised_refund_may_be_made_half_a_day_later() -> None:

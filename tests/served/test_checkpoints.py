@@ -266,8 +266,8 @@ def _run(command: list[str], folder: Path, fails_at: int, **environment: str) ->
     return done.stdout.splitlines(), said
 
 
-# The word of an earlier answer, which comes while the next one is waited for.
-LATE_WORD = """port.on("message", () => {
+# The notification of an earlier answer, which comes while the next one is waited for.
+LATE_NOTIFICATION = """port.on("message", () => {
   Atomics.notify(answered, 0);
   setTimeout(() => Atomics.notify(answered, 0));
   send();
@@ -275,7 +275,7 @@ LATE_WORD = """port.on("message", () => {
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
-@pytest.mark.parametrize("on_message", ['port.on("message", send);', LATE_WORD])
+@pytest.mark.parametrize("on_message", ['port.on("message", send);', LATE_NOTIFICATION])
 def test_a_synchronous_checkpoint_of_node_waits_for_its_answer(tmp_path: Path, on_message: str) -> None:
     """It says that no other call may come in, fails as the database would, and keeps no process alive."""
     code = _code("javascript", "// checkpoint.mjs")

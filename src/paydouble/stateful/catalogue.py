@@ -26,7 +26,7 @@ from typing import Final
 
 from paydouble.stateful.coverage import COMMANDS
 from paydouble.stateful.interruptions import BEFORE_COMMIT, BEFORE_REQUEST, KINDS, Act
-from paydouble.stateful.plays import SECTIONS
+from paydouble.stateful.plays import SECTIONS, acts, deposits
 from paydouble.stateful.plays.parts import POINTS, WORK_OFF
 from paydouble.stateful.steps import CataloguePlay, Step
 
@@ -35,8 +35,8 @@ _TURNS: Final = 12
 _MANY: Final = 20
 _FIRST_POINTS: Final = 5
 _INTERRUPTIONS: Final = COMMANDS["interrupted webhook"] | COMMANDS["interrupted job"]
-# Acts without trouble, and what may charge twice.
-_DEAREST_SECTIONS: Final = 2
+_DEAREST: Final = frozenset({acts.basics, deposits.charges})
+"""The sections of acts without trouble, and of what may charge twice."""
 # So many combinations of each section come among what is alone.
 _FIRST_COMBINATIONS: Final = 6
 # A place in a payment's life, and what is played there; the place is None where it does not matter.
@@ -62,14 +62,13 @@ def catalogue() -> tuple[CataloguePlay, ...]:
     """Return all plays, none twice, in turns.
 
     The first turn has one of each shape, every entry of the vocabulary and every price alone at each place, and every
-    interruption at each of the first points: that is what a shop that takes a second for a play comes to in a few
-    minutes.
+    interruption at each of the first points.
     """
     played: set[Hashable] = set()
     shapes: dict[_Shape, list[CataloguePlay]] = {}
     known: set[_Content] = set()
     places: dict[_Shape, tuple[_Rank, int]] = {}
-    for number, section in enumerate(SECTIONS):
+    for section in SECTIONS:
         combinations: defaultdict[_Rank, Iterator[int]] = defaultdict(count)
         for play in section():
             if (play.dialect, play.steps) in played:
@@ -81,7 +80,7 @@ def catalogue() -> tuple[CataloguePlay, ...]:
             shape = _shape(play), frozenset(new)
             if shape not in shapes:
                 # Of the combinations one of each section comes first, then the next ones.
-                rank = _rank(play, shape[1], is_dearest=number < _DEAREST_SECTIONS)
+                rank = _rank(play, shape[1], is_dearest=section in _DEAREST)
                 places[shape] = rank, next(combinations[rank]) if play.reason else 0
             shapes.setdefault(shape, []).append(play)
     return tuple(

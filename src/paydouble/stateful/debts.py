@@ -142,7 +142,7 @@ class Debts:
 
         `was_declined` is whether the merchant told the customer no before it asked the service. That excuses it where
         the play has another order, which may have what was left in stock, where a hold may be over, and where the order
-        may be too dear. `was_met` is
+        may be too expensive. `was_met` is
         whether a request met the click's trouble, and `was_followed` whether a further one met what comes then.
         """
         order, disturbance = click.order, click.disturbance
@@ -154,7 +154,7 @@ class Debts:
             self._disturb_deposits_to_the_end(order)
         order.key_has_stored_error |= disturbance.trouble == "stored 500"
         is_late = self._box.now - order.placed_at >= expected.SHORTEST_HOLD
-        may_be_gone = was_declined and (len(self._orders) > 1 or is_late or order.may_be_too_dear)
+        may_be_gone = was_declined and (len(self._orders) > 1 or is_late or order.may_be_too_expensive)
         may_be_closed = (
             may_be_gone or order.given_up or click.was_refused or order.disturbed_to_the_end or self.reads_disturbed
         )

@@ -202,7 +202,7 @@ class Order:
         return Decimal(write_amount(self.amount, self.currency))
 
     @property
-    def may_be_too_dear(self) -> bool:
+    def may_be_too_expensive(self) -> bool:
         """Return whether the merchant may decline it for its amount alone."""
         return self.amount > MOST_THAT_IS_SOLD
 

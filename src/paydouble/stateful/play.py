@@ -265,7 +265,7 @@ class Play:
             self._take_a_moment()
             self.orders.append(order)
             self._driver.call("place_order", order.id, order.money, currency)
-            if self._driver.was_declined and order.may_be_too_dear:
+            if self._driver.was_declined and order.may_be_too_expensive:
                 self.orders.remove(order)
 
     def pay(  # noqa: PLR0913 - what can disturb a click
